@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the text of a file a function: embed.py INPUT OUTPUT FUNCTION."""
+"""Makes the text of files a function: embed.py OUTPUT FUNCTION INPUT.."""
 import sys
 
-source, output, function = sys.argv[1:]
-text = open(source, encoding="utf-8").read()
+output, function, *sources = sys.argv[1:]
+texts = [open(source, encoding="utf-8").read() for source in sources]
 with open(output, "w", encoding="utf-8") as out:
-    out.write(f"// Made from {source.rsplit('/', 1)[-1]}.\n#include <string_view>\n\n")
+    names = ", ".join(source.rsplit("/", 1)[-1] for source in sources)
+    out.write(f"// Made from {names}.\n#include <string_view>\n\n")
     out.write(f"namespace hone::bench {{\nstd::string_view {function}();\n}}\n\n")
-    out.write(f'std::string_view hone::bench::{function}() {{\n  return R"hone({text})hone";\n}}\n')
+    literals = "\n".join(f'R"hone({text})hone"' for text in texts)
+    out.write(f'std::string_view hone::bench::{function}() {{\n  return {literals};\n}}\n')

@@ -198,7 +198,7 @@ void EstimateSuite::summarise() const {
 int run_estimate(const Options& options) {
   auto engine = runtime::open_engine(options.common);
   if (!engine) return runtime::report(options.common, engine.failure());
-  if (auto added = (*engine)->add_ops(outside_ops(), "outside.hone"); !added) {
+  if (auto added = (*engine)->add_ops(outside_ops(), "bench/outside"); !added) {
     return runtime::report(options.common, added.failure());
   }
   const auto begin = Clock::now();

@@ -22,12 +22,34 @@ using runtime::Json;
 
 constexpr double kSampleUs = 1000;
 
+/// A figure of each problem: its geometric mean, and the problem where it is least.
+class Shares {
+ public:
+  void add(double share, const std::string& problem) {
+    logs_ += std::log(share);
+    ++count_;
+    if (count_ > 1 && share >= least_) return;
+    least_ = share;
+    where_ = problem;
+  }
+  int count() const { return count_; }
+  std::string text(const std::string& of) const {
+    return fmt::format("{:.1f}% of {} over {} problems, least {:.1f}%: {}\n",
+                       100 * std::exp(logs_ / count_), of, count_, 100 * least_, where_);
+  }
+
+ private:
+  double logs_ = 0;
+  int count_ = 0;
+  double least_ = 0;
+  std::string where_;
+};
+
 /// Figures over all problems, for the last lines.
 struct Summary {
-  double default_logs = 0;
-  int compared = 0;
-  double limit_logs = 0;
-  int limited = 0;
+  Shares untuned;   ///< of the limit
+  Shares best;      ///< of the limit: tuned where that is known
+  Shares compared;  ///< untuned, of tuned
 };
 
 /// One problem's contenders and the kernels that they run.
@@ -251,33 +273,25 @@ void Races::show(const ops::Problem& problem, const std::vector<Contender>& cont
       if (i == 0) std::cout << heading_of(problem, speed.at, rounds);
       std::cout << "  " << table_row(c, speed, ratio) << "\n" << std::flush;
     }
-    if (i + 1 == entries.size() && speed.share.of_limit > 0) {
-      summary_.limit_logs += std::log(speed.share.of_limit);
-      ++summary_.limited;
-    }
+    if (speed.share.of_limit <= 0) continue;
+    if (i == 0) summary_.untuned.add(speed.share.of_limit, problem.text);
+    if (i + 1 == entries.size()) summary_.best.add(speed.share.of_limit, problem.text);
   }
   for (const Entry& e : entries) {
     if (options_.common.json || e.check.mismatch.empty()) continue;
     std::cout << "  WRONG: " << e.check.mismatch << "\n  " << e.kernel->repro() << "\n";
   }
   const double gain = entries.size() > 1 ? ratio_of(contenders[1], contenders[0], rounds) : 0;
-  if (gain > 0) {
-    summary_.default_logs -= std::log(gain);
-    ++summary_.compared;
-  }
+  if (gain > 0) summary_.compared.add(1 / gain, problem.text);
 }
 
 void Races::summarise() const {
-  if (options_.common.json || summary_.limited == 0) return;
-  std::cout << fmt::format("geometric means: {:.1f}% of the limit over {} problems",
-                           100 * std::exp(summary_.limit_logs / summary_.limited),
-                           summary_.limited);
-  if (summary_.compared > 0) {
-    std::cout << fmt::format(", the default is {:.1f}% of tuned over {}",
-                             100 * std::exp(summary_.default_logs / summary_.compared),
-                             summary_.compared);
+  if (options_.common.json || summary_.best.count() == 0) return;
+  std::cout << "geometric means\n  untuned: " << summary_.untuned.text("the limit")
+            << "  chosen: " << summary_.best.text("the limit");
+  if (summary_.compared.count() > 0) {
+    std::cout << "  untuned: " << summary_.compared.text("tuned");
   }
-  std::cout << "\n";
 }
 
 }  // namespace
@@ -296,7 +310,7 @@ std::vector<std::string> suite_problems(const std::string& suite) {
     }
   }
   if (suite == "outside" || suite == "all") {
-    if (auto outside = ops::parse_library(outside_ops(), "outside.hone")) {
+    if (auto outside = ops::parse_library(outside_ops(), "bench/outside")) {
       for (const ops::Case& c : outside->cases) all.push_back(c.problem);
     }
   }
@@ -306,7 +320,7 @@ std::vector<std::string> suite_problems(const std::string& suite) {
 int run_races(const Options& options) {
   auto engine = runtime::open_engine(options.common);
   if (!engine) return runtime::report(options.common, engine.failure());
-  if (auto added = (*engine)->add_ops(outside_ops(), "outside.hone"); !added) {
+  if (auto added = (*engine)->add_ops(outside_ops(), "bench/outside"); !added) {
     return runtime::report(options.common, added.failure());
   }
   if (options.peers && peers().empty()) {

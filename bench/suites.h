@@ -48,7 +48,7 @@ int run_estimate(const Options& options);
 /// The problems of a suite; `outside` ops are added to the engine by the caller.
 std::vector<std::string> suite_problems(const std::string& suite);
 
-/// The text of bench/outside.hone.
+/// The text of all files of bench/outside.
 std::string_view outside_ops();
 
 }  // namespace hone::bench
