@@ -118,8 +118,15 @@ std::string launch_of(const Plan& plan, std::string name) {
   return name;
 }
 
-/// Those of the loops of a launch whose cuts save tests, each given the ones before it. `plan` is
-/// told why the last of the others does not.
+/// True where cuts save enough cycles of a launch for the copies of its bodies.
+bool pays(const Work& cut, const Work& whole) {
+  const bool much = cut.cycles < whole.cycles * (1 - kMuch);
+  return cut.cycles < whole.cycles * (1 - kGain) &&
+         cut.code <= std::max(much ? kMostCode : kPartitionBordersCode, whole.code);
+}
+
+/// Those of the loops of a launch whose cuts save tests, each given the ones before it. All of them
+/// where only together they do. `plan` is told why the last of the others does not.
 std::vector<ir::Place> paying(Plan& plan, const std::string& launch,
                               const std::vector<ir::Place>& loops) {
   std::vector<ir::Place> out;
@@ -135,9 +142,7 @@ std::vector<ir::Place> paying(Plan& plan, const std::string& launch,
     if (!plan.add(step::partition({loop}))) continue;
     const auto cut = jit::lower_launch(plan.program(), plan.target(), launch);
     const Work work = cut ? examine(*cut, plan.target()) : Work{1e30, 1e30};
-    const bool much = work.cycles < best.cycles * (1 - kMuch);
-    if (work.cycles < best.cycles * (1 - kGain) &&
-        work.code <= std::max(much ? kMostCode : kPartitionBordersCode, best.code)) {
+    if (pays(work, best)) {
       best = work;
       out.push_back(loop);
     } else {
@@ -148,6 +153,14 @@ std::vector<ir::Place> paying(Plan& plan, const std::string& launch,
                         : cutting + " saves fewer cycles of tests than it must");
       plan.rewind(std::move(here));
     }
+  }
+  plan.rewind(std::move(before));
+  if (!out.empty() || loops.size() < 2) return out;
+  // Copies of one loop's cut that test another are made for nothing, unless that is cut as well.
+  before = plan.mark();
+  if (plan.add(step::partition(loops))) {
+    const auto cut = jit::lower_launch(plan.program(), plan.target(), launch);
+    if (cut && pays(examine(*cut, plan.target()), best)) out = loops;
   }
   plan.rewind(std::move(before));
   return out;
