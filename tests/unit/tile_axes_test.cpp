@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/structures.h"
 #include "jit/passes/lower.h"
 #include "jit/x86/compile.h"
 #include "ops/op.h"
@@ -75,6 +76,63 @@ TEST_CASE("tile axes: elements two apart are vectors, too") {
     REQUIRE(tile);
     CHECK(vector_of(*tile) == "k");
   }
+}
+
+TEST_CASE("tile axes: elements of structures are taken out of the vectors that hold them") {
+  for (const char* machine : {"x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M",
+                              "x86 isa=avx2 threads=1 l1d=32K l2=1M l3=32M"}) {
+    const ir::Target target = tests::target_named(machine);
+    for (const int elements : {3, 4, 5, 7, 8}) {
+      const auto p = ops::parse_problem(
+          "op f(A: f32[N,K]) -> (Y: f32[N]) { Y[i] = sum[k](A[i,k]*A[i,k]) } N=10000 K=" +
+          std::to_string(elements));
+      REQUIRE(p);
+      const ir::Program scheduled = schedules::analytic_schedule(p->program, target).program;
+      CAPTURE(elements);
+      const ir::Stage* tile = tile_of(scheduled);
+      REQUIRE(tile);
+      CHECK(vector_of(*tile) == "i");
+      // Steps that are all unrolled load each vector once.
+      CHECK(std::any_of(tile->loops.begin(), tile->loops.end(), [](const ir::Loop& l) {
+        return l.name == "k" && l.mark == ir::Mark::kUnroll;
+      }));
+    }
+  }
+}
+
+TEST_CASE("tile axes: what structures take counts blends and permutes") {
+  const ir::Machine wide = ir::machine_of(tests::target_named("x86 isa=avx512 threads=1"));
+  const ir::Machine narrow = ir::machine_of(tests::target_named("x86 isa=avx2 threads=1"));
+  CHECK(ir::shuffles_of_structures(wide, 1).all() == 0);
+  CHECK(ir::shuffles_of_structures(wide, 8).permutes == 3);
+  CHECK(ir::shuffles_of_structures(narrow, 8).permutes == 6);
+  CHECK(ir::shuffles_of_structures(wide, 15).blends == 6);
+  CHECK(ir::shuffles_of_structures(wide, 15).permutes == 2);
+  for (const int64_t structure : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16}) {
+    CHECK(ir::shuffles_structures(wide, 4, structure));
+    CHECK(ir::shuffles_structures(narrow, 4, structure) == (structure <= 8));
+  }
+  for (const int64_t structure : {1, 11, 13, 14, 17, 32}) {
+    CHECK_FALSE(ir::shuffles_structures(wide, 4, structure));
+  }
+  CHECK(ir::shuffles_structures(wide, 2, 14));
+  CHECK_FALSE(ir::shuffles_structures(wide, 8, 5));
+  CHECK_FALSE(ir::shuffles_structures(narrow, 8, 3));
+  CHECK_FALSE(ir::shuffles_structures(narrow, 1, 2));
+}
+
+TEST_CASE("tile axes: lanes apart of short rows know which of them lie inside") {
+  const ir::Target target = tests::target_named("x86 isa=avx2 threads=1 l1d=32K l2=1M l3=32M");
+  const std::string pooled = "avg_pool2d N=2 C=1 H=1 W=65 A=6 B=4 P=8";
+  const auto p = ops::parse_problem(pooled);
+  REQUIRE(p);
+  const std::string steps = schedules::analytic_schedule(p->program, target).schedule.text();
+  // A row of 39 is one tile, so that no loop moves what lanes test.
+  CHECK_MESSAGE(steps.find("split Y/w 40 ") != std::string::npos, steps);
+  // Images lie as far apart as rows of a window do; they share no element of the one row.
+  CHECK_MESSAGE(steps.find("unroll Y.1/q Y.1/r") == std::string::npos, steps);
+  // Neither cut saves enough by itself.
+  CHECK_MESSAGE(steps.find("partition Y/h Y.1/r") != std::string::npos, steps);
 }
 
 TEST_CASE("tile axes: rows that fill their vectors leave as they are") {

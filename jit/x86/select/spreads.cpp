@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "jit/ir/integers.h"
+#include "jit/ir/structures.h"
 #include "jit/x86/select/by_size.h"
 
 namespace hone::jit {
@@ -37,7 +38,15 @@ bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) 
   const bool by_bytes = size == 1 || (size == 2 && !wide());
   const bool fits =
       by_bytes ? lanes_.active * size >= kFewestShuffled : lanes_.count * size >= kShuffled;
-  if (!fits || stride > (size == 8 ? kMostOfLong : kMostStride)) return false;
+  if (!fits) return false;
+  const bool whole = lanes_.active == lanes_.count && !by_bytes;
+  if (whole && ir::shuffles_structures(ir::machine_of(target_), size, stride)) {
+    if (const auto place = within(buffer, first, stride, lanes_.count)) {
+      out = {of_structures(buffer, first - Affine::of(*place), stride, *place, 0), type, size};
+      return true;
+    }
+  }
+  if (stride > (size == 8 ? kMostOfLong : kMostStride)) return false;
   if (by_bytes) return spread_bytes(buffer, first, stride, out);
   if (wide()) {
     out = {spread_wide(buffer, first, stride), type, size};
@@ -58,37 +67,93 @@ std::optional<int64_t> Spreads::within(int buffer, const Affine& first, int64_t 
   return before;
 }
 
+Reg Spreads::merged(DType type, Reg low, Reg high, const std::vector<int64_t>& sources) {
+  const int size = size_of(type), w = width(type);
+  const X86 merge = size == 8 ? X86::vpermt2pd : size == 4 ? X86::vpermt2ps : X86::vpermt2w;
+  std::vector<uint8_t> indices(static_cast<size_t>(w), 0);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const auto source = static_cast<uint64_t>(sources[i]);
+    std::memcpy(&indices[i * static_cast<size_t>(size)], &source, static_cast<size_t>(size));
+  }
+  const Reg index = code_.load_pool(w, X86::vmovups, code_.pool(indices.data(), w));
+  return code_.update(RegClass::kVec, w, low, merge, {vreg(index, w), vreg(high, w)});
+}
+
+Reg Spreads::every(DType type, int64_t stride, int64_t place, const std::vector<Reg>& vectors) {
+  const int size = size_of(type), w = width(type);
+  const int64_t n = lanes_.count;
+  const bool single = size == 4;
+  if (wide() && stride == 2) {
+    std::vector<int64_t> sources;
+    for (int64_t i = 0; i < n; ++i) sources.push_back(place + i * stride);
+    return merged(type, vectors[0], vectors[1], sources);
+  }
+  if (stride == 2) {
+    // Fixed by: x86.
+    constexpr int kEven = 0x88, kOdd = 0xdd, kFirst = 0x0, kSecond = 0xf;
+    return by_halves(type, vectors[0], vectors[1],
+                     single ? (place == 0 ? kEven : kOdd) : (place == 0 ? kFirst : kSecond));
+  }
+  // An odd stride: no two of the elements stand in the same lane.
+  const X86 blend = single ? X86::vblendmps : size == 8 ? X86::vblendmpd : X86::vpblendmw;
+  Reg all = vectors[0];
+  for (int64_t v = 1; v < stride; ++v) {
+    uint64_t lanes = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t element = place + i * stride;
+      if (element / n == v) lanes |= uint64_t{1} << (element % n);
+    }
+    const Operand more = vreg(vectors[static_cast<size_t>(v)], w);
+    all = wide() ? code_.define(RegClass::kVec, w, blend, {vreg(all, w), more},
+                                masks_.of_lanes(lanes).reg)
+                 : code_.define(RegClass::kVec, w, X86::vblendps,
+                                {vreg(all, w), more, imm(static_cast<int64_t>(lanes))});
+  }
+  std::vector<int64_t> lanes;
+  for (int64_t i = 0; i < n; ++i) lanes.push_back((place + i * stride) % n);
+  return shuffled(all, w, size, lanes);
+}
+
+Reg Spreads::of_structures(int buffer, const Affine& first, int64_t size, int64_t place,
+                           int64_t number) {
+  const DType type = element_type(buffer);
+  if (size == 1) {
+    const Mem m = addresses_.address(buffer, first + Affine::of(number * lanes_.count));
+    return code_.load(RegClass::kVec, width(type), X86::vmovups, mem(m), buffer);
+  }
+  int64_t factor = 2;
+  while (size % factor != 0) ++factor;
+  const int64_t piece = size / factor;
+  std::vector<Reg> vectors;
+  for (int64_t v = 0; v < factor; ++v) {
+    vectors.push_back(of_structures(buffer, first, piece, place % piece, number * factor + v));
+  }
+  return every(type, factor, place / piece, vectors);
+}
+
 Reg Spreads::spread_wide(int buffer, const Affine& first, int64_t stride) {
   const DType type = element_type(buffer);
   const int size = size_of(type), w = width(type), n = lanes_.count;
-  const std::optional<int64_t> structures =
-      lanes_.active == n ? within(buffer, first, stride, n) : std::nullopt;
-  const int64_t before = structures.value_or(0);
-  const int64_t span = structures ? stride * n : stride * (lanes_.active - 1) + 1;
-  const X86 merge = size == 8 ? X86::vpermt2pd : size == 4 ? X86::vpermt2ps : X86::vpermt2w;
+  const int64_t span = stride * (lanes_.active - 1) + 1;
   const auto part = [&](int64_t at, Reg mask) {
     const X86 move = size == 8 ? X86::vmovupd : size == 4 ? X86::vmovups : X86::vmovdqu16;
-    const Mem m = addresses_.address(buffer, first + Affine::of(at - before));
+    const Mem m = addresses_.address(buffer, first + Affine::of(at));
     return code_.load(RegClass::kVec, w, mask.valid() ? move : X86::vmovups, mem(m), buffer, mask);
   };
-  const auto merged = [&](Reg low, Reg high, auto&& source_of) {
-    std::vector<uint8_t> indices(static_cast<size_t>(w), 0);
-    for (int i = 0; i < lanes_.active; ++i) {
-      const uint64_t source = source_of(i);
-      std::memcpy(&indices[static_cast<size_t>(i * size)], &source, static_cast<size_t>(size));
-    }
-    const Reg index = code_.load_pool(w, X86::vmovups, code_.pool(indices.data(), w));
-    return code_.update(RegClass::kVec, w, low, merge, {vreg(index, w), vreg(high, w)});
+  const auto sources = [&](const std::function<int64_t(int64_t)>& of) {
+    std::vector<int64_t> out;
+    for (int64_t i = 0; i < lanes_.active; ++i) out.push_back(of(i));
+    return out;
   };
   Reg all = part(0, span < n ? masks_.lane_bits(static_cast<int>(span)) : Reg{});
-  if (span <= n) return merged(all, all, [&](int64_t i) { return i * stride; });
+  if (span <= n) return merged(type, all, all, sources([&](int64_t i) { return i * stride; }));
   for (int64_t at = n; at < span; at += n) {
     const int64_t start = std::min(at, span - n);
-    all = merged(all, part(start, {}), [&](int64_t i) {
-      const int64_t element = before + i * stride;
-      if (element >= at) return element < at + n ? n + element - start : i;
-      return at == n ? element : i;  // from the first vector, or merged before
-    });
+    all = merged(type, all, part(start, {}), sources([&](int64_t i) {
+                   const int64_t element = i * stride;
+                   if (element >= at) return element < at + n ? n + element - start : i;
+                   return at == n ? element : i;  // from the first vector, or merged before
+                 }));
   }
   return all;
 }
@@ -176,12 +241,18 @@ Reg Spreads::every_second(int buffer, const Affine& first) {
             high_at = addresses_.address(buffer, first + Affine::of(n - 1));
   const Reg low = code_.load(RegClass::kVec, w, X86::vmovups, mem(low_at), buffer);
   const Reg high = code_.load(RegClass::kVec, w, X86::vmovups, mem(high_at), buffer);
-  const bool single = size_of(type) == 4;
   // Fixed by: x86.
-  constexpr int kEvenThenOdd = 0xd8, kFirstThenSecond = 0xa, kOuterMiddle = 0xd8;
+  constexpr int kEvenThenOdd = 0xd8, kFirstThenSecond = 0xa;
+  return by_halves(type, low, high, size_of(type) == 4 ? kEvenThenOdd : kFirstThenSecond);
+}
+
+Reg Spreads::by_halves(DType type, Reg low, Reg high, int choice) {
+  const int w = width(type);
+  // Fixed by: x86.
+  constexpr int kOuterMiddle = 0xd8;
   const Reg pairs =
-      code_.define(RegClass::kVec, w, single ? X86::vshufps : X86::vshufpd,
-                   {vreg(low, w), vreg(high, w), imm(single ? kEvenThenOdd : kFirstThenSecond)});
+      code_.define(RegClass::kVec, w, size_of(type) == 4 ? X86::vshufps : X86::vshufpd,
+                   {vreg(low, w), vreg(high, w), imm(choice)});
   if (w == 16) return pairs;
   return code_.define(RegClass::kVec, w, X86::vpermpd, {vreg(pairs, w), imm(kOuterMiddle)});
 }

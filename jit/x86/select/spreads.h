@@ -48,6 +48,15 @@ class Spreads final : public SelectionPart {
                                 int64_t count) const;
   /// Elements of a vector of `bytes` by their numbers in it.
   Reg shuffled(Reg from, int bytes, int size, const std::vector<int64_t>& places);
+  /// Of structures of `size` elements, the first of them at `first`: vector `number` of the
+  /// elements at `place`. A factor of the size cuts structures in pieces, which are structures as
+  /// well. Equal pieces are made once for all places.
+  Reg of_structures(int buffer, const Affine& first, int64_t size, int64_t place, int64_t number);
+  /// Lane i: element `place + i * stride` of `vectors` side by side, `stride` of them. It is a
+  /// prime.
+  Reg every(DType type, int64_t stride, int64_t place, const std::vector<Reg>& vectors);
+  /// `low` with lanes of its own and of `high` by their numbers, those of `high` after its own.
+  Reg merged(DType type, Reg low, Reg high, const std::vector<int64_t>& sources);
   /// AVX-512: the vectors from the first to the last element, the last of them ending with it,
   /// merged by shuffles of two.
   Reg spread_wide(int buffer, const Affine& first, int64_t stride);
@@ -61,6 +70,8 @@ class Spreads final : public SelectionPart {
   /// AVX-512: bytes that are the first of words of 2, 4 or 8: what converting those to bytes
   /// leaves.
   Reg low_bytes(int buffer, const Affine& first, int word);
+  /// AVX2: of each half of `low` and `high` the elements that `choice` says, halves in order.
+  Reg by_halves(DType type, Reg low, Reg high, int choice);
   /// AVX2: every second element, from two vectors. The second begins with the last element of the
   /// first, so that it ends with the last element wanted.
   Reg every_second(int buffer, const Affine& first);

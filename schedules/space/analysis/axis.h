@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/structures.h"
 #include "schedules/space/plan.h"
 
 namespace hone::schedules {
@@ -33,10 +34,30 @@ inline double horizontal(const ir::Stage& s) {
 /// that idle waste them. Tuned on: Zen 5 (AVX-512); powers in windows.
 inline constexpr int kHidden = 16;
 inline double dear(int operations) { return std::max(0, operations - kHidden); }
-/// Elements apart that are read as whole vectors, and shuffles of them, two each.
+/// Bytes and pairs of them this far apart are read by shuffles of bytes.
 /// Tuned on: Zen 5 (AVX-512, AVX2).
-inline int64_t most_spread(const ir::Machine& machine) { return machine.masks_lanes ? 6 : 4; }
-inline double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
+inline int64_t most_apart(const ir::Machine& machine) { return machine.masks_lanes ? 6 : 4; }
+/// Whether elements a few apart are read as whole vectors, and shuffles of them.
+inline bool is_spread(const ir::Machine& machine, const Access& a, const std::string& var) {
+  const int64_t stride = a.stride(var);
+  if (stride < 2 || a.chosen.contains(var)) return false;
+  const bool by_bytes = a.element_bytes == 1 || (a.element_bytes == 2 && !machine.masks_lanes);
+  return by_bytes ? stride <= most_apart(machine)
+                  : ir::shuffles_structures(machine, a.element_bytes, stride);
+}
+/// What a vector of such elements takes. Where others take what lies between, all vectors are
+/// loaded once. A shuffle of lanes across a register of 64 bytes, of 32 bytes, and a blend.
+/// Tuned on: Zen 4 (AVX-512, AVX2).
+inline constexpr double kWidePermute = 1.5, kPermute = 0.8, kBlend = 0.5;
+inline double spread(const ir::Machine& machine, const Access& a, const std::string& var) {
+  const int64_t stride = a.stride(var);
+  if (a.structures.contains(var) && ir::shuffles_structures(machine, a.element_bytes, stride)) {
+    const ir::StructureShuffles shuffles = ir::shuffles_of_structures(machine, stride);
+    return kLoad + shuffles.blends * kBlend +
+           shuffles.permutes * (machine.masks_lanes ? kWidePermute : kPermute);
+  }
+  return std::min(2 * static_cast<double>(stride) - 1, kGather);
+}
 
 /// Elements within a vector in another order, or several times; the same where some are absent.
 /// Tuned on: Zen 5 (AVX-512).
@@ -49,7 +70,7 @@ inline double load(const ir::Machine& machine, const Access& a, const std::strin
   if (a.slow.contains(var)) return tested ? kShuffledTested : kShuffled;
   if (a.chosen.contains(var)) return kGather;
   if (stride == 0 || stride == 1) return kLoad;
-  return stride > 1 && stride <= most_spread(machine) && !tested ? spread(stride) : kGather;
+  return !tested && is_spread(machine, a, var) ? spread(machine, a, var) : kGather;
 }
 inline double load(const ir::Machine& machine, const Access& a, const std::string& var) {
   return load(machine, a, var, a.guarded);

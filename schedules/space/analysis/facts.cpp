@@ -19,8 +19,8 @@ namespace {
 constexpr int64_t kUnknownStride = 4096;
 /// Elements that a stride known only at the call is taken for at least, and the gap after a row.
 /// Mostly there is none, but no vector may rely on it, nor may two axes be one.
-/// Fixed by: wider than what shuffles take apart, within a line.
-constexpr int64_t kLeastUnknown = 8, kGap = 1;
+/// Fixed by: no structure that shuffles take apart (a prime), within a line.
+constexpr int64_t kLeastUnknown = 10, kGap = 1;
 
 void add(Affine& to, const Affine& from, int64_t factor) {
   to.constant += factor * from.constant;
@@ -138,6 +138,7 @@ Access access_of(const ir::Program& p, const ir::Buffer& b, const ir::Stage& s,
   Access out;
   out.buffer = b.name;
   out.indices = indices;
+  out.element_bytes = static_cast<int>(size_of(b.type));
   const std::vector<int64_t> strides = dim_strides(p, b);
   for (size_t d = 0; d < indices.size() && d < strides.size(); ++d) {
     std::vector<ir::Expr> rest;
@@ -188,6 +189,26 @@ void add_load(const ir::Program& p, const ir::Stage& s, const ir::Expr& load,
     if (same_access(a, other)) return;
   }
   loads.push_back(std::move(a));
+}
+
+/// Of loads whose elements lie a few apart along a variable: whether what lies between is read,
+/// too.
+void find_structures(const ir::Stage& s, StageFacts& facts) {
+  constexpr int64_t kFew = 16;  // Chosen: no structure of more is shuffled (not measured).
+  for (Access& a : facts.loads) {
+    for (const auto& [var, stride] : a.strides) {
+      if (stride < 2 || stride > kFew || a.chosen.contains(var)) continue;
+      for (const ir::IndexVar& r : s.rvars) {
+        const int64_t trips = facts.extent(r.name);
+        const bool few = !r.lo && ir::is_const(r.hi) && trips > 1 && trips <= stride;
+        if (few && a.stride(r.name) == 1) a.structures.emplace(var, r.name);
+      }
+      const bool listed = std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& b) {
+        return &a != &b && a.buffer == b.buffer && !b.gathers && a.strides == b.strides;
+      });
+      if (listed) a.structures.emplace(var, "");
+    }
+  }
 }
 
 }  // namespace
@@ -385,6 +406,7 @@ StageFacts facts_of(const ir::Program& p, const ir::Stage& s, bool device) {
     for (const ir::Expr& a : n->args) self(self, a);
   };
   look(look, s.value);
+  find_structures(s, out);
   std::vector<ir::Expr> indices = s.out_index;
   out.store = access_of(p, *p.buffer(s.output), s, indices);
   return out;

@@ -53,7 +53,8 @@ struct Access {
   std::string buffer;
   std::vector<ir::Expr> indices;
   bool guarded = false;
-  bool gathers = false;  ///< some index is not affine
+  bool gathers = false;   ///< some index is not affine
+  int element_bytes = 0;  ///< a byte of sub-byte types
   /// Elements in memory that one step of a variable moves; variables that do not are left out.
   std::map<std::string, int64_t> strides;
   /// Those whose steps move it by distances that differ: data or a division chooses. Along others
@@ -62,6 +63,9 @@ struct Access {
   /// Of these, those whose steps leave it near, as in X[j/2] and X[j ^ 1]. A vector of steps is one
   /// load and a shuffle.
   std::set<std::string> slow;
+  /// Variables along which elements lie a few apart, and what lies between them is read as well.
+  /// That is by a short loop of the reduction, whose variable this is, or by other loads ("").
+  std::map<std::string, std::string> structures;
   int64_t stride(const std::string& var) const;
 };
 

@@ -44,11 +44,14 @@ bool is_shuffled(const Plan& plan, const ir::Stage& p, const Access& a, const st
 
 /// True of a load of elements a few apart, which are read as whole vectors and shuffled.
 bool is_spread(const Plan& plan, const Access& a, const std::string& var) {
-  // Fixed by: AVX2, where every second element alone is worth shuffles.
-  const int64_t most =
-      plan.target().has(ir::Isa::kAvx512) ? vector_cost::most_spread(plan.machine()) : 2;
+  return !a.guarded && vector_cost::is_spread(plan.machine(), a, var);
+}
+
+/// True of a load whose lanes lie apart and may be absent one by one. Where lanes know their
+/// columns they know that, too.
+bool is_tested_apart(const Access& a, const std::string& var) {
   const int64_t stride = a.stride(var);
-  return stride > 1 && stride <= most && !a.guarded && !a.chosen.contains(var);
+  return a.guarded && stride != 0 && stride != 1 && !a.chosen.contains(var);
 }
 
 /// Part of the cycles that counts as the same.
@@ -94,7 +97,11 @@ std::string sliding(const Plan& plan, const TiledReduction& t, const std::string
     for (const ir::IndexVar& r : p.rvars) {
       const int64_t row = a.stride(rows), step = a.stride(r.name);
       if (a.stride(columns) == 0 || step <= 0 || row % step != 0) continue;
-      if (row / step > 0 && row / step < facts.extent(r.name)) return r.name;
+      // Of what lies outside other dims may be as far apart.
+      const bool together = std::any_of(a.indices.begin(), a.indices.end(), [&](const auto& e) {
+        return ir::mentions_var(e, rows) && ir::mentions_var(e, r.name);
+      });
+      if (together && row / step > 0 && row / step < facts.extent(r.name)) return r.name;
     }
   }
   return {};
@@ -177,16 +184,22 @@ bool stays(const ir::Stage& p, const Access& a) {
 
 /// Vectors that unrolled steps of the reduction share: each takes another element out of structures
 /// that lie one after the other along `columns`.
-int64_t vectors_of_structures(const Plan& plan, const ir::Stage& p, const StageFacts& facts,
-                              const Access& a, const std::string& columns) {
-  const bool merges = plan.target().has(ir::Isa::kAvx512);  // others shuffle pairs of elements
-  if (!merges || !is_spread(plan, a, columns)) return 0;
+int64_t vectors_of_structures(const Plan& plan, const Access& a, const std::string& columns) {
   const int64_t stride = a.stride(columns);
-  const bool shares = std::any_of(p.rvars.begin(), p.rvars.end(), [&](const ir::IndexVar& r) {
-    const int64_t trips = facts.extent(r.name);
-    return a.stride(r.name) == 1 && !r.lo && ir::is_const(r.hi) && trips > 1 && trips <= stride;
-  });
+  // Pairs of registers that are few are loaded again.
+  const bool keeps = plan.machine().masks_lanes || stride > 2;
+  const bool shares = keeps && a.structures.contains(columns) && !a.guarded &&
+                      ir::shuffles_structures(plan.machine(), a.element_bytes, stride);
   return shares ? stride : 0;
+}
+
+/// True where all steps of the reduction are the elements of one structure.
+bool is_one_structure(const Plan& plan, const ir::Stage& p, const Access& a,
+                      const std::string& columns) {
+  if (vectors_of_structures(plan, a, columns) == 0) return false;
+  const std::string& loop = a.structures.at(columns);
+  const StageFacts facts = plan.facts(p.name);
+  return !loop.empty() && facts.points(p.rvars) == facts.extent(loop);
 }
 
 /// Operations on what moves along `columns` and not along `rows`, other than conversions: those
@@ -205,7 +218,8 @@ int operations_on_kept(const ir::Stage& p, const std::string& columns, const std
 
 /// Counts the quotients and remainders in a stage's value that each lane along `columns` has. Says
 /// after how many columns all are as at the first.
-void count_quotients(const ir::Stage& p, const std::string& columns, TileProblem& out) {
+void count_quotients(const ir::Machine& machine, const ir::Stage& p, const std::string& columns,
+                     TileProblem& out) {
   std::set<std::string> unrolled;
   for (const ir::IndexVar& r : p.rvars) {
     int64_t trips = 0;
@@ -213,8 +227,11 @@ void count_quotients(const ir::Stage& p, const std::string& columns, TileProblem
   }
   std::vector<ir::Expr> found;
   out.lanes_repeat = 1;
+  bool clamps = false;
   ir::visit(p.value, [&](const ir::Expr& e) {
     const bool divides = (e->op == ir::Op::kDiv || e->op == ir::Op::kMod) && e->type == DType::kI64;
+    const bool extreme = (e->op == ir::Op::kMin || e->op == ir::Op::kMax) && e->type == DType::kI64;
+    clamps |= extreme && ir::mentions_var(e, columns);
     const auto seen = [&](const ir::Expr& f) { return equal(f, e); };
     if (!divides || !ir::mentions_var(e, columns)) return;
     if (std::any_of(found.begin(), found.end(), seen)) return;
@@ -223,6 +240,10 @@ void count_quotients(const ir::Stage& p, const std::string& columns, TileProblem
         std::min(kMostCount, std::lcm(out.lanes_repeat, repeats_after(e, columns, unrolled)));
   });
   out.lane_quotients = static_cast<int>(found.size());
+  // Of short rows no vector is far from the ends at which quotients are clamped. Where registers
+  // have masks a gather costs less than to know each lane.
+  const bool near_ends = clamps && !found.empty() && out.columns < kManyVectors * out.lanes;
+  if (near_ends && !machine.masks_lanes) out.lanes_repeat = 0;
 }
 
 TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
@@ -236,6 +257,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   out.rows = rows.empty() ? 1 : facts.extent(rows);
   out.vector_loads = out.row_loads = 0;
   const std::string slide = sliding(plan, t, columns, rows);
+  std::set<std::string> structures;  // buffers that are read so
   for (const ir::IndexVar& r : p.rvars) {
     if (!slide.empty()) out.copies *= facts.extent(r.name);
   }
@@ -244,16 +266,26 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.slide = facts.extent(slide);
       out.slide_step = a.stride(rows) / a.stride(slide);
     }
-    const bool apart = a.chosen.contains(columns) && !is_shuffled(plan, p, a, columns);
-    int& lane_by_lane = a.slow.contains(columns) ? out.quotients
-                        : chosen_by_data(a)      ? out.gathers
-                                                 : out.placed;
+    const bool apart = (a.chosen.contains(columns) && !is_shuffled(plan, p, a, columns)) ||
+                       is_tested_apart(a, columns);
+    const bool known_by_columns = a.slow.contains(columns) || is_tested_apart(a, columns);
+    int& lane_by_lane = known_by_columns    ? out.quotients
+                        : chosen_by_data(a) ? out.gathers
+                                            : out.placed;
     lane_by_lane += apart;
     const bool along_columns = a.stride(columns) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
     const bool meet =
         along_rows && !a.chosen.contains(rows) &&
         collides(plan, a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type));
+    if (a.buffer != axis.packed && structures.insert(a.buffer).second) {
+      const int64_t kept = vectors_of_structures(plan, a, columns);
+      (along_rows ? out.kept_by_rows : out.kept_loads) += static_cast<int>(kept);
+      out.overlap_steps |= is_one_structure(plan, p, a, columns);
+      if (kept > 0 && !a.structures.at(columns).empty()) {
+        out.steps_together = std::max(out.steps_together, facts.extent(a.structures.at(columns)));
+      }
+    }
     if (along_columns && along_rows) {
       ++out.point_loads;
       if (meet) out.most_rows = 1;
@@ -262,9 +294,6 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
     } else if (along_columns) {
       ++out.vector_loads;
       out.kept_loads += is_kept(p, facts, a);
-      if (a.buffer != axis.packed) {
-        out.kept_loads += static_cast<int>(vectors_of_structures(plan, p, facts, a, columns));
-      }
       out.odd_loads += a.buffer != axis.packed && rows_begin_anywhere(plan, facts, a, columns);
     } else {
       ++out.row_loads;
@@ -287,7 +316,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
     out.column_sums = dots.row->sums;
   }
   out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
-  count_quotients(p, columns, out);
+  count_quotients(plan.machine(), p, columns, out);
   out.unrolls = ir::is_const(p.var(columns)->hi);
   // Panels end where the tensor does, and the call's extents may be shorter than a tile.
   const ir::Stage root = plan.stage(t.root);
@@ -355,11 +384,12 @@ double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxe
       cycles += plan.machine().vector_bytes / plan.machine().memory_bytes;
     }
     if (a.buffer == tile.axis.packed) continue;
-    if (a.slow.contains(tile.axis.var)) continue;  // counted with the tile
+    // Counted with the tile.
+    if (a.slow.contains(tile.axis.var) || is_tested_apart(a, tile.axis.var)) continue;
     const bool shared = tile.rows.empty() || a.stride(tile.rows) == 0;
     const double sharing = shared ? static_cast<double>(tile.size.rows) : 1;
     if (is_spread(plan, a, tile.axis.var)) {
-      cycles += vector_cost::spread(stride) / sharing;
+      cycles += vector_cost::spread(plan.machine(), a, tile.axis.var) / sharing;
     } else if (stride != 0 && stride != 1 && !is_shuffled(plan, p, a, tile.axis.var)) {
       cycles += kElements / sharing;
     } else if (stride == 0 && !shared && reads_far(plan, t, tile, a)) {

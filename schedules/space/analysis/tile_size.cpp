@@ -106,7 +106,7 @@ double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t row
   const double busy = std::max(computing, far ? moved / machine.memory_bytes : 0);
   const double latency = machine.multiply_add_latency + kLostCycles;
   // Few steps, all of them copies: those of the next tile overlap with them.
-  return p.slide > 1 ? busy : std::max(busy, latency) + kStep;
+  return p.slide > 1 || p.overlap_steps ? busy : std::max(busy, latency) + kStep;
 }
 
 int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
@@ -119,8 +119,9 @@ int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
   // Of each vector the indices, which are of 64 bits, and what is gathered.
   const int64_t lane_by_lane = p.gathers + p.placed;
   const int64_t indices = lane_by_lane ? 2 * lane_by_lane * vectors + 1 : 0;
-  return rows * vectors + shared + vectors * p.kept_loads + std::max(p.row_loads, 1) + held +
-         indices + (p.column_sums ? p.column_sums * vectors + 1 : 0) + std::min(p.prepared, 1);
+  return rows * vectors + shared + vectors * (p.kept_loads + rows * p.kept_by_rows) +
+         std::max(p.row_loads, 1) + held + indices +
+         (p.column_sums ? p.column_sums * vectors + 1 : 0) + std::min(p.prepared, 1);
 }
 
 namespace {
@@ -150,6 +151,8 @@ class TileChoice {
     const ColumnRest rest = column_rest(p, machine_, vectors);
     const int64_t widest = std::max(vectors, rest.vectors);
     if (!smallest && tile_registers(p, rows, widest) > machine_.vector_registers) return;
+    const bool together = p.steps_together > 1;
+    if (!smallest && together && rows * vectors * p.steps_together > kMostUnrolled) return;
     const int64_t rest_rows = std::max<int64_t>(p.rows, 1) % rows;
     const int64_t all_rows = std::max<int64_t>(p.rows, 1) / rows;
     const int64_t all_columns = p.columns / (vectors * p.lanes);

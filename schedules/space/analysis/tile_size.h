@@ -15,6 +15,10 @@ inline constexpr int64_t kMostTileRows = 14;
 /// Tuned on: Zen 5 (AVX-512).
 inline constexpr int64_t kFewPlaces = 8;
 
+/// Points of a tile, times steps of its reduction, that are all unrolled.
+/// Tuned on: Zen 5 (AVX-512).
+inline constexpr int64_t kMostUnrolled = 96;
+
 /// What the choice of a register tile depends on.
 struct TileProblem {
   int64_t rows = 1;     ///< extent of the tile's other axis; 1: there is none
@@ -25,6 +29,7 @@ struct TileProblem {
   int vector_loads = 1;    ///< tensors read as vectors, each once a column vector
   int odd_loads = 0;       ///< of these, those whose rows begin anywhere: vectors lie across lines
   int kept_loads = 0;      ///< vectors held for several steps, one a column vector
+  int kept_by_rows = 0;    ///< the same of what each row reads for itself
   int row_loads = 1;       ///< tensors broadcast, each once a row
   int point_loads = 0;     ///< tensors read at every point of the tile
   int gathers = 0;         ///< tensors read lane by lane, where data choose
@@ -40,12 +45,15 @@ struct TileProblem {
   int64_t slide_step = 1;
   bool lanes_known = false;  ///< as they are where each lane of a tile is one column always
   bool unrolls = false;      ///< loops over tiles of columns may be unrolled: then lanes are known
-  int64_t panel_bytes = 0;   ///< of what a column vector reads, which tiles below read again
-  int64_t copies = 1;        ///< of the body: steps of the reduction that are unrolled
-  int column_body = 0;       ///< arithmetic on a column vector that all rows share
-  int body = 1;              ///< arithmetic of a point of the reduction
-  int epilogue = 1;          ///< arithmetic of a point after it
-  bool overlaps = false;     ///< the last tile of a row may reach back into the one before
+  int64_t steps_together = 1;  ///< that share vectors which are held: they are unrolled
+  /// Steps are few copies, as of `slide`: none waits for the one before.
+  bool overlap_steps = false;
+  int64_t panel_bytes = 0;  ///< of what a column vector reads, which tiles below read again
+  int64_t copies = 1;       ///< of the body: steps of the reduction that are unrolled
+  int column_body = 0;      ///< arithmetic on a column vector that all rows share
+  int body = 1;             ///< arithmetic of a point of the reduction
+  int epilogue = 1;         ///< arithmetic of a point after it
+  bool overlaps = false;    ///< the last tile of a row may reach back into the one before
 };
 
 /// A register tile: `rows` times `vectors` accumulators, and what one pass over all tiles costs.

@@ -63,7 +63,7 @@ class Relayout {
     c.var = var;
     for (const Access& a : facts_.loads) {
       const double cost = vector_cost::load(plan_.machine(), a, var);
-      c.cost += cost < vector_cost::kGather ? cost : again(a, c);
+      c.cost += cost > vector_cost::kLoad ? again(a, cost, c) : cost;
       if (reduced && a.guarded) c.cost += vector_cost::kTested;
     }
     const double results = points(facts_, s_.rvars);
@@ -75,15 +75,14 @@ class Relayout {
     return c;
   }
 
-  /// What a load costs that is laid out anew, or lane by lane where that is no cheaper.
-  double again(const Access& a, Choice& c) const {
+  /// What a load costs that is laid out anew, or `as_it_lies` where that is no cheaper.
+  double again(const Access& a, double as_it_lies, Choice& c) const {
     const Part* part = part_of(a);
-    if (!part || !unpartable(s_, parts_, part - parts_.data()).empty()) return vector_cost::kGather;
+    if (!part || !unpartable(s_, parts_, part - parts_.data()).empty()) return as_it_lies;
     const std::vector<ir::IndexVar> vars = variables_in(s_, part->value);
     const double elements = points(facts_, vars), bytes = elements * size_of(part->value->type);
     // A tensor that exceeds the caches would be written and read from memory.
-    if (bytes > static_cast<double>(plan_.machine().l3) && elements * 2 > all_)
-      return vector_cost::kGather;
+    if (bytes > static_cast<double>(plan_.machine().l3) && elements * 2 > all_) return as_it_lies;
     // Made once, when constants are bound.
     if (is_bound(plan_.program(), *plan_.program().buffer(a.buffer))) {
       c.loads.push_back(part->value);
@@ -91,13 +90,13 @@ class Relayout {
     }
     const bool runs = std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
       const int64_t stride = a.stride(v.name);
-      return stride > 0 && stride <= vector_cost::most_spread(plan_.machine()) &&
+      return (stride == 1 || vector_cost::is_spread(plan_.machine(), a, v.name)) &&
              facts_.extent(v.name) >= kLongestShort * stride;
     });
     const double made =
         (runs ? kMadeTransposed : kMadeLaneByLane) + (a.guarded ? vector_cost::kTested : 0);
     const double cost = vector_cost::kLoad + made * elements / all_;
-    if (cost >= vector_cost::kGather) return vector_cost::kGather;
+    if (cost >= as_it_lies) return as_it_lies;
     c.loads.push_back(part->value);
     return cost;
   }

@@ -68,9 +68,9 @@ const ir::Stage* fusable(Plan& plan, const ir::Stage& s) {
   return found;
 }
 
-/// Points of a tile, times steps, that are all unrolled; those that need no further steps.
+/// Points of a tile that need no further steps of the reduction beside.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
+constexpr int64_t kManyPoints = 12;
 /// The same of steps that lanes' indices depend on: terms that are known to be nothing are no code.
 /// Tuned on: Zen 5 (AVX-512, AVX2).
 constexpr int64_t kMostDeciding = 256;
@@ -130,6 +130,17 @@ bool decides_lanes(const StageFacts& facts, const std::string& loop, const std::
   });
 }
 
+/// True of a loop that goes through the elements of structures: all of its steps take theirs out of
+/// the same vectors along `axis`.
+bool goes_through_structures(const Plan& plan, const StageFacts& facts, const std::string& loop,
+                             const std::string& axis) {
+  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    const auto found = a.structures.find(axis);
+    return found != a.structures.end() && found->second == loop && !a.guarded &&
+           vector_cost::is_spread(plan.machine(), a, axis);
+  });
+}
+
 /// Loops of the reduction around `innermost`, which is unrolled, that are few steps as well and
 /// decide places; the outermost first. `points`: that one step of them comes to.
 std::vector<std::string> few_steps_around(const Plan& plan, const ir::Stage& s,
@@ -170,7 +181,8 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
     if (var && var->lo && !ir::is_const(var->lo)) break;
     const bool columns = t.columns && trips * points <= kMostColumns && cached(plan, facts);
     const bool decides = decides_places(facts, loop, t.axis.var);
-    const int64_t few = decides ? kFewPlaces : kFewSteps;
+    const bool structures = goes_through_structures(plan, facts, loop, t.axis.var);
+    const int64_t few = structures ? trips : decides ? kFewPlaces : kFewSteps;
     const int64_t most = decides_lanes(facts, loop, t.axis.var) ? kMostDeciding : kMostUnrolled;
     if (columns || (trips <= few && trips * points <= most)) {
       unrolled = loop;
