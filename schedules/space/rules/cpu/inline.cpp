@@ -69,12 +69,15 @@ bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buf
   return true;
 }
 
-/// True when each load of the stage is of neighbours along its last variable, or of one element.
-bool loads_rows(const ir::Stage& stage, const StageFacts& facts) {
+/// True when each load of the stage is of one element, or of neighbours along its last variable.
+/// Elements that shuffles take out of vectors count as such.
+bool loads_rows(const Plan& plan, const ir::Stage& stage, const StageFacts& facts) {
   if (stage.vars.empty()) return true;
   const std::string& last = stage.vars.back().name;
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
-    return !a.gathers && (a.stride(last) == 0 || a.stride(last) == 1);
+    if (a.gathers) return false;
+    const int64_t stride = a.stride(last);
+    return stride == 0 || stride == 1 || vector_cost::is_spread(plan.machine(), a, last);
   });
 }
 
@@ -102,15 +105,15 @@ bool cheaper_than_launch(const Plan& plan, const ir::Stage& stage, size_t reader
 }
 
 /// Why a stage is not computed again wherever one of its readers wants it.
-std::string dear(const ir::Stage& stage, const StageFacts& facts, double operations, size_t readers,
-                 bool guarded) {
+std::string dear(const Plan& plan, const ir::Stage& stage, const StageFacts& facts,
+                 double operations, size_t readers, bool guarded) {
   if (guarded) return "a reader may leave its result and reads an `else` there";
   std::string why =
       readers > 1 ? "several stages would compute it" : "its reader would compute it several times";
   if (!costs_little(stage, operations)) {
     return why + ", at " + std::to_string(std::lround(operations)) + " operations each";
   }
-  if (!loads_rows(stage, facts)) return why + ", and it does not read along memory";
+  if (!loads_rows(plan, stage, facts)) return why + ", and it does not read along memory";
   return why + ", with " + std::to_string(facts.loads.size()) + " loads each";
 }
 
@@ -143,15 +146,16 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
     }
   }
   const double operations = operations_for(plan, s, facts, readers);
-  const bool cheap =
-      costs_little(s, operations) && facts.loads.size() <= 2 && !guarded && loads_rows(s, facts);
+  const bool cheap = costs_little(s, operations) && facts.loads.size() <= 2 && !guarded &&
+                     loads_rows(plan, s, facts);
   const bool once = readers.size() == 1 && !guarded &&
                     (read_once(plan, plan.program().stages[readers[0]], s.output) ||
                      cheaper_than_launch(plan, s, readers[0]));
   if (!cheap && best_at_bind(plan, s)) {
     return plan.declines("constants alone decide it: it is computed once, when they are bound");
   }
-  if (!cheap && !once) return plan.declines(dear(s, facts, operations, readers.size(), guarded));
+  if (!cheap && !once)
+    return plan.declines(dear(plan, s, facts, operations, readers.size(), guarded));
   return plan.add(step::inline_stage(name));
 }
 
