@@ -9,10 +9,33 @@ namespace {
 /// Tuned on: Zen 4 (AVX-512, AVX2).
 constexpr int kMostOfTwo = 8, kMostOfFour = 7, kMostOfEight = 3, kMostOfHalves = 7;
 
+/// Bytes within which a shuffle moves any byte.
+/// Fixed by: x86.
+constexpr int kShuffled = 16;
+
 }  // namespace
 
-StructureShuffles shuffles_of_structures(const Machine& machine, int64_t structure) {
+int64_t padded_structure(int64_t structure) {
+  return structure % 3 == 0 ? structure / 3 * 4 : structure;
+}
+
+bool turns_structures(const Machine& machine, int element_bytes, int64_t structure) {
+  if (element_bytes > (machine.masks_lanes ? 1 : 2)) return false;
+  const int64_t padded = padded_structure(structure);
+  const bool halves = padded == 2 || padded == 4 || padded == 8;
+  if (!halves || element_bytes * padded > kShuffled / 2) return false;
+  // Pairs of bytes are shuffled across a register where it has masks.
+  return kShuffled / padded >= (machine.masks_lanes ? 2 : 4);
+}
+
+StructureShuffles shuffles_of_structures(const Machine& machine, int element_bytes,
+                                         int64_t structure) {
   StructureShuffles out;
+  if (turns_structures(machine, element_bytes, structure)) {
+    const int64_t padded = padded_structure(structure);
+    out.permutes += padded == structure ? 1 : 2;
+    structure = padded;
+  }
   for (int64_t factor = 2; structure > 1;) {
     if (structure % factor != 0) {
       ++factor;
@@ -33,7 +56,8 @@ StructureShuffles shuffles_of_structures(const Machine& machine, int64_t structu
 
 bool shuffles_structures(const Machine& machine, int element_bytes, int64_t structure) {
   if (structure < 2 || structure > machine.vector_bytes / 4) return false;
-  const int shuffles = shuffles_of_structures(machine, structure).all();
+  if (turns_structures(machine, element_bytes, structure)) return true;
+  const int shuffles = shuffles_of_structures(machine, element_bytes, structure).all();
   if (!machine.masks_lanes) {
     return element_bytes == 4 ? shuffles <= kMostOfHalves : element_bytes == 8 && structure == 2;
   }

@@ -103,11 +103,11 @@ TEST_CASE("tile axes: elements of structures are taken out of the vectors that h
 TEST_CASE("tile axes: what structures take counts blends and permutes") {
   const ir::Machine wide = ir::machine_of(tests::target_named("x86 isa=avx512 threads=1"));
   const ir::Machine narrow = ir::machine_of(tests::target_named("x86 isa=avx2 threads=1"));
-  CHECK(ir::shuffles_of_structures(wide, 1).all() == 0);
-  CHECK(ir::shuffles_of_structures(wide, 8).permutes == 3);
-  CHECK(ir::shuffles_of_structures(narrow, 8).permutes == 6);
-  CHECK(ir::shuffles_of_structures(wide, 15).blends == 6);
-  CHECK(ir::shuffles_of_structures(wide, 15).permutes == 2);
+  CHECK(ir::shuffles_of_structures(wide, 4, 1).all() == 0);
+  CHECK(ir::shuffles_of_structures(wide, 4, 8).permutes == 3);
+  CHECK(ir::shuffles_of_structures(narrow, 4, 8).permutes == 6);
+  CHECK(ir::shuffles_of_structures(wide, 4, 15).blends == 6);
+  CHECK(ir::shuffles_of_structures(wide, 4, 15).permutes == 2);
   for (const int64_t structure : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16}) {
     CHECK(ir::shuffles_structures(wide, 4, structure));
     CHECK(ir::shuffles_structures(narrow, 4, structure) == (structure <= 8));
@@ -118,7 +118,12 @@ TEST_CASE("tile axes: what structures take counts blends and permutes") {
   CHECK(ir::shuffles_structures(wide, 2, 14));
   CHECK_FALSE(ir::shuffles_structures(wide, 8, 5));
   CHECK_FALSE(ir::shuffles_structures(narrow, 8, 3));
-  CHECK_FALSE(ir::shuffles_structures(narrow, 1, 2));
+  CHECK(ir::shuffles_of_structures(wide, 1, 4).permutes == 3);
+  CHECK(ir::shuffles_structures(wide, 1, 8));
+  CHECK(ir::shuffles_structures(narrow, 2, 4));
+  CHECK_FALSE(ir::shuffles_structures(narrow, 1, 8));
+  CHECK(ir::shuffles_of_structures(wide, 1, 3).permutes == 4);
+  CHECK_FALSE(ir::shuffles_structures(wide, 1, 5));
 }
 
 TEST_CASE("tile axes: lanes apart of short rows know which of them lie inside") {

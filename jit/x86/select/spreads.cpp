@@ -22,13 +22,17 @@ constexpr int64_t kMostOfLong = 4, kMostStride = 6;
 constexpr int64_t kFewestShuffled = 8;
 /// Bytes within which a shuffle moves any byte.
 /// Fixed by: x86.
-constexpr int64_t kShuffled = 16;
+constexpr int kShuffled = 16;
+/// The number of a byte that is 0.
+/// Fixed by: x86.
+constexpr uint8_t kNothing = 0x80;
 
 }  // namespace
 
 bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) {
   const DType type = element_type(buffer);
   const int size = size_of(type);
+  if (load_structures(buffer, first, stride, out)) return true;
   const bool in_words = stride == 2 || stride == 4 || stride == 8;
   if (wide() && size == 1 && in_words && lanes_.count >= 8 && lanes_.active > 1) {
     out = {low_bytes(buffer, first, static_cast<int>(stride)), type, size};
@@ -39,13 +43,6 @@ bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) 
   const bool fits =
       by_bytes ? lanes_.active * size >= kFewestShuffled : lanes_.count * size >= kShuffled;
   if (!fits) return false;
-  const bool whole = lanes_.active == lanes_.count && !by_bytes;
-  if (whole && ir::shuffles_structures(ir::machine_of(target_), size, stride)) {
-    if (const auto place = within(buffer, first, stride, lanes_.count)) {
-      out = {of_structures(buffer, first - Affine::of(*place), stride, *place, 0), type, size};
-      return true;
-    }
-  }
   if (stride > (size == 8 ? kMostOfLong : kMostStride)) return false;
   if (by_bytes) return spread_bytes(buffer, first, stride, out);
   if (wide()) {
@@ -54,6 +51,25 @@ bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) 
   }
   if (stride != 2) return false;
   out = {every_second(buffer, first), type, size};
+  return true;
+}
+
+bool Spreads::load_structures(int buffer, const Affine& first, int64_t stride, Value& out) {
+  const DType type = element_type(buffer);
+  const int size = size_of(type), w = lanes_.count * size;
+  const ir::Machine machine = ir::machine_of(target_);
+  if (lanes_.active < lanes_.count || w < kShuffled) return false;
+  if (!ir::shuffles_structures(machine, size, stride)) return false;
+  const std::optional<int64_t> place = within(buffer, first, stride, lanes_.count);
+  if (!place) return false;
+  Lanes lanes{w, size};
+  int64_t structure = stride;
+  if (ir::turns_structures(machine, size, stride)) {
+    structure = ir::padded_structure(stride);
+    lanes = {w, static_cast<int>(kShuffled / structure), stride};
+  }
+  const Affine structures = first - Affine::of(*place);
+  out = {of_structures(buffer, structures, lanes, structure, *place, 0), type, size};
   return true;
 }
 
@@ -67,8 +83,8 @@ std::optional<int64_t> Spreads::within(int buffer, const Affine& first, int64_t 
   return before;
 }
 
-Reg Spreads::merged(DType type, Reg low, Reg high, const std::vector<int64_t>& sources) {
-  const int size = size_of(type), w = width(type);
+Reg Spreads::merged(const Lanes& lanes, Reg low, Reg high, const std::vector<int64_t>& sources) {
+  const int size = lanes.bytes, w = lanes.width;
   const X86 merge = size == 8 ? X86::vpermt2pd : size == 4 ? X86::vpermt2ps : X86::vpermt2w;
   std::vector<uint8_t> indices(static_cast<size_t>(w), 0);
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -79,56 +95,111 @@ Reg Spreads::merged(DType type, Reg low, Reg high, const std::vector<int64_t>& s
   return code_.update(RegClass::kVec, w, low, merge, {vreg(index, w), vreg(high, w)});
 }
 
-Reg Spreads::every(DType type, int64_t stride, int64_t place, const std::vector<Reg>& vectors) {
-  const int size = size_of(type), w = width(type);
-  const int64_t n = lanes_.count;
+Reg Spreads::every(const Lanes& lanes, int64_t stride, int64_t place,
+                   const std::vector<Reg>& vectors) {
+  const int size = lanes.bytes, w = lanes.width;
+  const int64_t n = lanes.count();
   const bool single = size == 4;
   if (wide() && stride == 2) {
     std::vector<int64_t> sources;
     for (int64_t i = 0; i < n; ++i) sources.push_back(place + i * stride);
-    return merged(type, vectors[0], vectors[1], sources);
+    return merged(lanes, vectors[0], vectors[1], sources);
   }
   if (stride == 2) {
     // Fixed by: x86.
     constexpr int kEven = 0x88, kOdd = 0xdd, kFirst = 0x0, kSecond = 0xf;
-    return by_halves(type, vectors[0], vectors[1],
+    return by_halves(lanes, vectors[0], vectors[1],
                      single ? (place == 0 ? kEven : kOdd) : (place == 0 ? kFirst : kSecond));
   }
   // An odd stride: no two of the elements stand in the same lane.
   const X86 blend = single ? X86::vblendmps : size == 8 ? X86::vblendmpd : X86::vpblendmw;
   Reg all = vectors[0];
   for (int64_t v = 1; v < stride; ++v) {
-    uint64_t lanes = 0;
+    uint64_t taken = 0;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t element = place + i * stride;
-      if (element / n == v) lanes |= uint64_t{1} << (element % n);
+      if (element / n == v) taken |= uint64_t{1} << (element % n);
     }
     const Operand more = vreg(vectors[static_cast<size_t>(v)], w);
     all = wide() ? code_.define(RegClass::kVec, w, blend, {vreg(all, w), more},
-                                masks_.of_lanes(lanes).reg)
+                                masks_.of_lanes(taken).reg)
                  : code_.define(RegClass::kVec, w, X86::vblendps,
-                                {vreg(all, w), more, imm(static_cast<int64_t>(lanes))});
+                                {vreg(all, w), more, imm(static_cast<int64_t>(taken))});
   }
-  std::vector<int64_t> lanes;
-  for (int64_t i = 0; i < n; ++i) lanes.push_back((place + i * stride) % n);
-  return shuffled(all, w, size, lanes);
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < n; ++i) order.push_back((place + i * stride) % n);
+  return shuffled(all, w, size, order);
 }
 
-Reg Spreads::of_structures(int buffer, const Affine& first, int64_t size, int64_t place,
-                           int64_t number) {
-  const DType type = element_type(buffer);
-  if (size == 1) {
-    const Mem m = addresses_.address(buffer, first + Affine::of(number * lanes_.count));
-    return code_.load(RegClass::kVec, width(type), X86::vmovups, mem(m), buffer);
-  }
+Reg Spreads::of_structures(int buffer, const Affine& first, const Lanes& lanes, int64_t size,
+                           int64_t place, int64_t number) {
+  if (size == 1) return turned(buffer, first, lanes, number);
   int64_t factor = 2;
   while (size % factor != 0) ++factor;
   const int64_t piece = size / factor;
   std::vector<Reg> vectors;
   for (int64_t v = 0; v < factor; ++v) {
-    vectors.push_back(of_structures(buffer, first, piece, place % piece, number * factor + v));
+    vectors.push_back(
+        of_structures(buffer, first, lanes, piece, place % piece, number * factor + v));
   }
-  return every(type, factor, place / piece, vectors);
+  return every(lanes, factor, place / piece, vectors);
+}
+
+Reg Spreads::turned(int buffer, const Affine& first, const Lanes& lanes, int64_t number) {
+  const int w = lanes.width, size = size_of(element_type(buffer));
+  const auto at = [&](int64_t bytes) {
+    return addresses_.address(buffer, first + Affine::of(bytes / size));
+  };
+  const auto load = [&](int64_t bytes, int width) {
+    return code_.load(RegClass::kVec, width, X86::vmovups, mem(at(bytes)), buffer);
+  };
+  if (lanes.turned == 0) return load(number * w, w);
+  const int64_t room =
+      kShuffled / lanes.bytes;  // elements of a structure with what it is padded to
+  const int64_t sixteen = kShuffled / room * lanes.turned;  // bytes of what is turned in 16
+  const int64_t from = number * w / kShuffled * sixteen;
+  int64_t behind = 0;  // of each further 16 bytes, bytes before what is turned there
+  Reg all;
+  if (sixteen == kShuffled) {
+    all = load(from, w);
+  } else if (wide()) {
+    all = in_sixteens(
+        exactly(buffer, first + Affine::of(from / size), static_cast<int>(w / kShuffled * sixteen)),
+        w, sixteen);
+  } else if (w == kShuffled) {
+    constexpr int kEight = 8, kThird = 2;  // Fixed by: x86, 12 bytes as 8 and 4.
+    const Reg eight = code_.load(RegClass::kVec, w, X86::vmovsd, mem(at(from), kEight), buffer);
+    all = code_.load(RegClass::kVec, w, X86::vpinsrd, mem(at(from + kEight), 4), buffer, {},
+                     vreg(eight, w), imm(kThird));
+  } else {
+    behind = kShuffled - sixteen;
+    all = code_.define(RegClass::kVec, w, X86::vinserti128,
+                       {vreg(load(from, kShuffled), w),
+                        vreg(load(from + 2 * sixteen - kShuffled, kShuffled), kShuffled), imm(1)});
+  }
+  std::vector<uint8_t> numbers;
+  for (int i = 0; i < w; ++i) {
+    const int64_t lane = i % kShuffled / lanes.bytes, inside = i % lanes.bytes;
+    const int64_t element = inside / size * lanes.turned + lane;
+    const int64_t byte = element * size + inside % size + (i < kShuffled ? 0 : behind);
+    numbers.push_back(lane < lanes.turned ? static_cast<uint8_t>(byte) : kNothing);
+  }
+  const Operand order = vreg(code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), w);
+  return code_.define(RegClass::kVec, w, X86::vpshufb, {vreg(all, w), order});
+}
+
+Reg Spreads::in_sixteens(Reg from, int w, int64_t bytes) {
+  if (w == kShuffled) return from;
+  constexpr int kWord = 4;  // Fixed by: x86, lanes that cross a register.
+  std::vector<uint8_t> numbers(static_cast<size_t>(w), 0);
+  for (int i = 0; i < w / kWord; ++i) {
+    const int64_t sixteen = i * kWord / kShuffled, inside = i * kWord % kShuffled;
+    const bool taken = inside < bytes;
+    numbers[static_cast<size_t>(i * kWord)] =
+        static_cast<uint8_t>(taken ? (sixteen * bytes + inside) / kWord : 0);
+  }
+  const Operand order = vreg(code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), w);
+  return code_.define(RegClass::kVec, w, X86::vpermps, {order, vreg(from, w)});
 }
 
 Reg Spreads::spread_wide(int buffer, const Affine& first, int64_t stride) {
@@ -146,10 +217,11 @@ Reg Spreads::spread_wide(int buffer, const Affine& first, int64_t stride) {
     return out;
   };
   Reg all = part(0, span < n ? masks_.lane_bits(static_cast<int>(span)) : Reg{});
-  if (span <= n) return merged(type, all, all, sources([&](int64_t i) { return i * stride; }));
+  const Lanes lanes{w, size};
+  if (span <= n) return merged(lanes, all, all, sources([&](int64_t i) { return i * stride; }));
   for (int64_t at = n; at < span; at += n) {
     const int64_t start = std::min(at, span - n);
-    all = merged(type, all, part(start, {}), sources([&](int64_t i) {
+    all = merged(lanes, all, part(start, {}), sources([&](int64_t i) {
                    const int64_t element = i * stride;
                    if (element >= at) return element < at + n ? n + element - start : i;
                    return at == n ? element : i;  // from the first vector, or merged before
@@ -162,13 +234,13 @@ bool Spreads::spread_bytes(int buffer, const Affine& first, int64_t stride, Valu
   const DType type = element_type(buffer);
   const int size = size_of(type);
   std::vector<Reg> parts;
-  for (int lane = 0; lane < lanes_.active; lane += static_cast<int>(kShuffled) / size) {
-    const int count = std::min(static_cast<int>(kShuffled) / size, lanes_.active - lane);
+  for (int lane = 0; lane < lanes_.active; lane += kShuffled / size) {
+    const int count = std::min(kShuffled / size, lanes_.active - lane);
     const Reg part = spread_sixteen(buffer, first + Affine::of(lane * stride), stride, count);
     if (!part.valid()) return false;
     parts.push_back(part);
   }
-  out = {joined(std::move(parts), static_cast<int>(kShuffled)), type, size};
+  out = {joined(std::move(parts), kShuffled), type, size};
   return true;
 }
 
@@ -181,12 +253,11 @@ Reg Spreads::spread_sixteen(int buffer, const Affine& first, int64_t stride, int
   for (int64_t at = 0; at < bytes; at += kShuffled) {
     // The last piece ends with the last element.
     const int64_t from = std::max<int64_t>(0, std::min(at, bytes - kShuffled));
-    const int64_t elements = std::min(kShuffled, bytes) / size;
+    const int64_t elements = std::min<int64_t>(kShuffled, bytes) / size;
     const Reg piece = exactly(buffer, first + Affine::of(from / size - before),
                               static_cast<int>(elements) * size);
     if (!piece.valid()) return {};
-    // Fixed by: x86, the number of a byte that is 0.
-    std::vector<uint8_t> numbers(kShuffled, 0x80);
+    std::vector<uint8_t> numbers(kShuffled, kNothing);
     for (int i = 0; i < count * size; ++i) {
       const int64_t byte = (before + i / size * stride) * size + i % size;
       if (byte >= at && byte < at + kShuffled) {
@@ -243,16 +314,16 @@ Reg Spreads::every_second(int buffer, const Affine& first) {
   const Reg high = code_.load(RegClass::kVec, w, X86::vmovups, mem(high_at), buffer);
   // Fixed by: x86.
   constexpr int kEvenThenOdd = 0xd8, kFirstThenSecond = 0xa;
-  return by_halves(type, low, high, size_of(type) == 4 ? kEvenThenOdd : kFirstThenSecond);
+  const Lanes lanes{w, size_of(type)};
+  return by_halves(lanes, low, high, lanes.bytes == 4 ? kEvenThenOdd : kFirstThenSecond);
 }
 
-Reg Spreads::by_halves(DType type, Reg low, Reg high, int choice) {
-  const int w = width(type);
+Reg Spreads::by_halves(const Lanes& lanes, Reg low, Reg high, int choice) {
+  const int w = lanes.width;
   // Fixed by: x86.
   constexpr int kOuterMiddle = 0xd8;
-  const Reg pairs =
-      code_.define(RegClass::kVec, w, size_of(type) == 4 ? X86::vshufps : X86::vshufpd,
-                   {vreg(low, w), vreg(high, w), imm(choice)});
+  const Reg pairs = code_.define(RegClass::kVec, w, lanes.bytes == 4 ? X86::vshufps : X86::vshufpd,
+                                 {vreg(low, w), vreg(high, w), imm(choice)});
   if (w == 16) return pairs;
   return code_.define(RegClass::kVec, w, X86::vpermpd, {vreg(pairs, w), imm(kOuterMiddle)});
 }

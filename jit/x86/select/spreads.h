@@ -41,6 +41,9 @@ class Spreads final : public SelectionPart {
   /// how many elements before `first` it begins. -1 where there is none for sure. Where it can, it
   /// begins at a multiple of vectors, as others do.
   int64_t before(int buffer, const Affine& first, int64_t span, int64_t count) const;
+  /// Where whole structures of `stride` elements lie in the buffer; false where they do not, or are
+  /// not worth their shuffles.
+  bool load_structures(int buffer, const Affine& first, int64_t stride, Value& out);
   /// Of every `stride`-th element, `count` of them from `first` on: how many elements before
   /// `first` the structures of `stride` begin that hold them. What reads their other elements loads
   /// the same vectors then. None where these structures may leave the buffer.
@@ -48,15 +51,27 @@ class Spreads final : public SelectionPart {
                                 int64_t count) const;
   /// Elements of a vector of `bytes` by their numbers in it.
   Reg shuffled(Reg from, int bytes, int size, const std::vector<int64_t>& places);
-  /// Of structures of `size` elements, the first of them at `first`: vector `number` of the
-  /// elements at `place`. A factor of the size cuts structures in pieces, which are structures as
-  /// well. Equal pieces are made once for all places.
-  Reg of_structures(int buffer, const Affine& first, int64_t size, int64_t place, int64_t number);
-  /// Lane i: element `place + i * stride` of `vectors` side by side, `stride` of them. It is a
-  /// prime.
-  Reg every(DType type, int64_t stride, int64_t place, const std::vector<Reg>& vectors);
+  /// A vector's bytes, and those of the lanes in it that shuffles move: elements, or those of one
+  /// place of several structures.
+  struct Lanes {
+    int width = 0;
+    int bytes = 0;
+    int64_t turned = 0;  ///< elements of such a structure; 0: none are
+    int64_t count() const { return width / bytes; }
+  };
+  /// Of structures of `size` lanes, the first of them at `first`: vector `number` of the lanes at
+  /// `place`. A factor of the size cuts structures in pieces, which are structures as well. Equal
+  /// pieces are made once for all places.
+  Reg of_structures(int buffer, const Affine& first, const Lanes& lanes, int64_t size,
+                    int64_t place, int64_t number);
+  /// Vector `number` of the buffer from `first` on, its structures turned within 16 bytes.
+  Reg turned(int buffer, const Affine& first, const Lanes& lanes, int64_t number);
+  /// `bytes` after `bytes` of a vector, each at the begin of 16: by words of four bytes.
+  Reg in_sixteens(Reg from, int w, int64_t bytes);
+  /// Lane i: lane `place + i * stride` of `vectors` side by side, `stride` of them. It is a prime.
+  Reg every(const Lanes& lanes, int64_t stride, int64_t place, const std::vector<Reg>& vectors);
   /// `low` with lanes of its own and of `high` by their numbers, those of `high` after its own.
-  Reg merged(DType type, Reg low, Reg high, const std::vector<int64_t>& sources);
+  Reg merged(const Lanes& lanes, Reg low, Reg high, const std::vector<int64_t>& sources);
   /// AVX-512: the vectors from the first to the last element, the last of them ending with it,
   /// merged by shuffles of two.
   Reg spread_wide(int buffer, const Affine& first, int64_t stride);
@@ -71,7 +86,7 @@ class Spreads final : public SelectionPart {
   /// leaves.
   Reg low_bytes(int buffer, const Affine& first, int word);
   /// AVX2: of each half of `low` and `high` the elements that `choice` says, halves in order.
-  Reg by_halves(DType type, Reg low, Reg high, int choice);
+  Reg by_halves(const Lanes& lanes, Reg low, Reg high, int choice);
   /// AVX2: every second element, from two vectors. The second begins with the last element of the
   /// first, so that it ends with the last element wanted.
   Reg every_second(int buffer, const Affine& first);

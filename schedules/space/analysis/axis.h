@@ -42,8 +42,8 @@ inline bool is_spread(const ir::Machine& machine, const Access& a, const std::st
   const int64_t stride = a.stride(var);
   if (stride < 2 || a.chosen.contains(var)) return false;
   const bool by_bytes = a.element_bytes == 1 || (a.element_bytes == 2 && !machine.masks_lanes);
-  return by_bytes ? stride <= most_apart(machine)
-                  : ir::shuffles_structures(machine, a.element_bytes, stride);
+  return (by_bytes && stride <= most_apart(machine)) ||
+         ir::shuffles_structures(machine, a.element_bytes, stride);
 }
 /// What a vector of such elements takes. Where others take what lies between, all vectors are
 /// loaded once. A shuffle of lanes across a register of 64 bytes, of 32 bytes, and a blend.
@@ -52,7 +52,8 @@ inline constexpr double kWidePermute = 1.5, kPermute = 0.8, kBlend = 0.5;
 inline double spread(const ir::Machine& machine, const Access& a, const std::string& var) {
   const int64_t stride = a.stride(var);
   if (a.structures.contains(var) && ir::shuffles_structures(machine, a.element_bytes, stride)) {
-    const ir::StructureShuffles shuffles = ir::shuffles_of_structures(machine, stride);
+    const ir::StructureShuffles shuffles =
+        ir::shuffles_of_structures(machine, a.element_bytes, stride);
     return kLoad + shuffles.blends * kBlend +
            shuffles.permutes * (machine.masks_lanes ? kWidePermute : kPermute);
   }
