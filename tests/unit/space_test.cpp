@@ -280,6 +280,35 @@ TEST_CASE("space: axes of strides that the call tells are not taken for one") {
   CHECK(steps(" X.stride=(?,?,?)").find("fuse") == std::string::npos);
 }
 
+TEST_CASE("space: elements apart that a loop does not move are loaded once for all of it") {
+  const auto steps = [](const char* target, const char* strides) {
+    const auto problem = ops::parse_problem(
+        std::string("op f(X: f32[B,C]) -> (Y: f32[B,C]) { Y[b,c] = X[b,c] } B=152 C=127 ") +
+        strides);
+    REQUIRE(problem);
+    return schedules::default_schedule(problem->program, tests::target_named(target)).text();
+  };
+  const std::string one = steps(kTargets[1], "X.stride=(0,256)");
+  CHECK_MESSAGE(one.find("reorder Y/c.o Y/b Y/c.i") != std::string::npos, one);
+  // Threads share the loop.
+  const std::string two = steps(kTargets[0], "X.stride=(0,256)");
+  CHECK_MESSAGE(two.find("reorder Y/b.o Y/c.o Y/b.i Y/c.i") != std::string::npos, two);
+  const std::string moved = steps(kTargets[1], "X.stride=(1,256)");
+  CHECK_MESSAGE(moved.find("Y/c.o Y/b Y/c.i") == std::string::npos, moved);
+}
+
+TEST_CASE("space: steps of which lanes know that most read nothing are all unrolled") {
+  for (const char* target : kTargets) {
+    const auto problem =
+        ops::parse_problem("avg_pool2d_padded N=2 H=112 W=2 P=2 V=12 A=7 B=17 SH=2 SW=3 PH=1 PW=5");
+    REQUIRE(problem);
+    const std::string steps =
+        schedules::default_schedule(problem->program, tests::target_named(target)).text();
+    CHECK_MESSAGE(steps.find("split Y.1/q") == std::string::npos, steps);
+    CHECK_MESSAGE(steps.find("Y.1/q") != std::string::npos, steps);
+  }
+}
+
 TEST_CASE("space: dear values of short rows run along a longer index") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto problem = ops::parse_problem(

@@ -17,6 +17,26 @@ constexpr int kBody = 192;
 /// Fixed by: loops over vectors, as instruction selection lays them out.
 constexpr int64_t kMostVectors = 16;
 
+/// The longest loop along which no load moves that is lane by lane along `v`: around the vectors it
+/// has these loaded once. "" where there is none, or the result goes to memory in its order.
+std::string loop_of_still_loads(const Plan& plan, const ir::Stage& s, const StageFacts& facts,
+                                const std::string& v) {
+  if (bytes_of(plan.program(), *plan.program().buffer(s.output)) > plan.machine().l3) return {};
+  std::vector<Access> apart;
+  for (const Access& a : facts.loads) {
+    if (vector_cost::load(plan.machine(), a, v) >= vector_cost::kGather) apart.push_back(a);
+  }
+  std::string best;
+  for (const ir::IndexVar& w : s.vars) {
+    const bool still = std::all_of(apart.begin(), apart.end(), [&](const Access& a) {
+      return a.stride(w.name) == 0 && !a.chosen.contains(w.name);
+    });
+    if (w.name == v || !still || facts.extent(w.name) <= 1) continue;
+    if (best.empty() || facts.extent(w.name) > facts.extent(best)) best = w.name;
+  }
+  return apart.empty() ? std::string() : best;
+}
+
 bool apply_elementwise(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
@@ -57,10 +77,24 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   const Number factor =
       plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, unroll * lanes);
   const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
-  order.insert(order.end(), {h.outer, h.inner});
-  if (h.outer.empty() || !order_by_memory(plan, name, order)) return false;
+  if (h.outer.empty()) return false;
+  std::string still = loop_of_still_loads(plan, s, facts, v);
+  const bool keeps = !still.empty();
+  const int64_t parts = 2 * static_cast<int64_t>(plan.machine().threads);
+  if (keeps && plan.machine().threads > 1 && facts.extent(still) >= 2 * parts) {
+    // Each thread loads them once.
+    const int64_t part = (facts.extent(still) + parts - 1) / parts;
+    const Plan::Halves of_threads = plan.split(name, still, part, ir::Tail::kPeel);
+    if (of_threads.outer.empty()) return false;
+    order.push_back(of_threads.outer);
+    still = of_threads.inner;
+  }
+  order.push_back(h.outer);
+  if (keeps) order.push_back(plan.loop_of(name, still));
+  order.push_back(h.inner);
+  if (!order_by_memory(plan, name, order)) return false;
   if (!plan.add(step::vectorize({name, h.inner}))) return false;
-  spread(plan, name);
+  if (!keeps) spread(plan, name);
   plan.finish(name);
   return true;
 }

@@ -74,6 +74,10 @@ constexpr int64_t kManyPoints = 12;
 /// The same of steps that lanes' indices depend on: terms that are known to be nothing are no code.
 /// Tuned on: Zen 5 (AVX-512, AVX2).
 constexpr int64_t kMostDeciding = 256;
+/// Steps of a loop that decide what lanes read, where each lane is one column always. In most of
+/// them few lanes read anything, and it is known which.
+/// Tuned on: Zen 4 (AVX-512, AVX2).
+constexpr int64_t kMostPlaces = 32;
 /// Steps of a loop of the reduction that is unrolled whole.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kFewSteps = 4;
@@ -141,6 +145,11 @@ bool goes_through_structures(const Plan& plan, const StageFacts& facts, const st
   });
 }
 
+/// Results of a row of the tile.
+int64_t points_of_row(const Plan& plan, const Tile& t) {
+  return t.size.vectors * plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
+}
+
 /// Loops of the reduction around `innermost`, which is unrolled, that are few steps as well and
 /// decide places; the outermost first. `points`: that one step of them comes to.
 std::vector<std::string> few_steps_around(const Plan& plan, const ir::Stage& s,
@@ -182,8 +191,10 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
     const bool columns = t.columns && trips * points <= kMostColumns && cached(plan, facts);
     const bool decides = decides_places(facts, loop, t.axis.var);
     const bool structures = goes_through_structures(plan, facts, loop, t.axis.var);
-    const int64_t few = structures ? trips : decides ? kFewPlaces : kFewSteps;
-    const int64_t most = decides_lanes(facts, loop, t.axis.var) ? kMostDeciding : kMostUnrolled;
+    const bool lanes = decides_lanes(facts, loop, t.axis.var);
+    const bool known = lanes && points_of_row(plan, t) >= facts.extent(t.axis.var);
+    const int64_t few = structures ? trips : known ? kMostPlaces : decides ? kFewPlaces : kFewSteps;
+    const int64_t most = lanes ? kMostDeciding : kMostUnrolled;
     if (columns || (trips <= few && trips * points <= most)) {
       unrolled = loop;
       if (!columns) around = few_steps_around(plan, s, loop, t.axis.var, trips * points);
