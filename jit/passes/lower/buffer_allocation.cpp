@@ -7,6 +7,7 @@
 #include "jit/ir/recurrence.h"
 #include "jit/passes/lower/accesses.h"
 #include "jit/passes/lower/binding_time.h"
+#include "jit/passes/lower/expressions.h"
 #include "jit/passes/lower/warp_tiles.h"
 #include "jit/passes/lower/windows.h"
 #include "jit/passes/reject.h"
@@ -111,6 +112,17 @@ void BufferAllocation::add_parameters() {
   }
 }
 
+/// The longest that a window can be. One that data choose is checked to lie inside its tensor, of
+/// `shape` elements there, whatever the types of the data allow.
+std::optional<int64_t> BufferAllocation::most_of(const Span& window, const Expr& shape) {
+  const auto most = facts_.upper(window.extent);
+  if (!mentions_load(window.extent.expr())) return most;
+  Instance none;
+  const auto all = facts_.upper(accesses_.index(none, shape));
+  if (!all) return most;
+  return most ? std::min(*most, *all) : *all;
+}
+
 void BufferAllocation::allocate(int stage, const std::vector<Span>& window) {
   const Stage& st = program_.stages[static_cast<size_t>(stage)];
   windows_.check_covered(st, window);
@@ -122,7 +134,7 @@ void BufferAllocation::allocate(int stage, const std::vector<Span>& window) {
       shape.push_back(carried->kept);
       continue;
     }
-    auto most = facts_.upper(window[d].extent);
+    auto most = most_of(window[d], b.shape[d]);
     if (!most) {
       reject("the window of " + b.name + " in dim " + std::to_string(d) +
              " has no constant upper bound: " + print(window[d].extent.expr()));

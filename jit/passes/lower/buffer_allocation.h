@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "jit/passes/lower/part.h"
@@ -44,6 +45,7 @@ class BufferAllocation final : public LoweringPart {
 
  private:
   Storage dense(const ir::Buffer& b, std::vector<ir::Poly> shape);
+  std::optional<int64_t> most_of(const Span& window, const ir::Expr& shape);
   static size_t vector_dim(const ir::Stage& s, size_t dims);
   static int64_t elements_of(const Storage& s);
   static int64_t swizzled_row(const ir::Buffer& b, const Storage& s);
