@@ -2,6 +2,7 @@
 #include "runtime/measure/value_work.h"
 
 #include <algorithm>
+#include <set>
 
 #include "jit/ir/operations.h"
 #include "runtime/measure/lines.h"
@@ -46,12 +47,19 @@ bool cuts_integers(const ir::Program& program) {
 }
 
 /// Bytes of the narrowest tensor that a value is made of, `most` at most: integers need be no wider
-/// before they meet others.
-double narrowest(const ir::Expr& e, const ir::Program& program, double most) {
+/// before they meet others. A temporary is made of what its own values are made of; `through` has
+/// those that were looked into.
+double narrowest(const ir::Expr& e, const ir::Program& program, double most,
+                 std::set<std::string>& through) {
   double bytes = most;
   ir::visit(e, [&](const ir::Expr& x) {
     const ir::Buffer* b = x->op == ir::Op::kLoad ? program.buffer(x->name) : nullptr;
-    if (b) bytes = std::min<double>(bytes, size_of(b->type));
+    if (!b) return;
+    bytes = std::min<double>(bytes, size_of(b->type));
+    const bool looks_into = b->role == ir::Role::kTemp && is_int(b->type);
+    const ir::Stage* made = looks_into ? program.producer(b->name) : nullptr;
+    if (!made || !through.insert(b->name).second) return;
+    bytes = narrowest(made->value, program, bytes, through);
   });
   return bytes;
 }
@@ -127,7 +135,9 @@ void ValueWork::count(const ir::Expr& e, DType type, double n, double adds) {
 }
 
 double ValueWork::lanes_of(const ir::Expr& e, DType type) const {
-  return is_float(type) ? 1 : narrowest(e, program_, type == DType::kI64 ? widest_ : 4) / 4;
+  if (is_float(type)) return 1;
+  std::set<std::string> through;
+  return narrowest(e, program_, type == DType::kI64 ? widest_ : 4, through) / 4;
 }
 
 double ValueWork::halves_of(const ir::Expr& e) const {

@@ -181,6 +181,10 @@ TEST_CASE("work: integers are as wide as what they are made of") {
   const Work w = work("op m(X: i8[N]) -> (Y: i8[]) { Y[] = max[i](X[i]) } N=4000");
   CHECK(w.operations == 4000);
   CHECK(w.singles.all == 1000);
+  const Work through = work(
+      "op d(X: u8[N + 1]) -> (Y: i16[N]) { x[j] = cast<i32>(X[j]); "
+      "Y[i] = cast<i16>(x[i+1] - x[i]) } N=4000");
+  CHECK(through.singles.all == 1000);  // a temporary is made of bytes
 }
 
 TEST_CASE("work: 64-bit integers are two lanes wide unless their low bits suffice") {
