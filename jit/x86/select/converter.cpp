@@ -196,52 +196,87 @@ Value Converter::float_to_byte(const Value& v, DType to) {
   return {narrow.reg, to, 1};
 }
 
-Value Converter::float_to_integer(const Value& v, DType to) {
-  const Value nan = masks_.unordered(v);
-  const int bits = 8 * size_of(to);
-  const double most = to == DType::kU8 ? 255 : static_cast<double>((uint64_t{1} << (bits - 1)) - 1);
-  const double least = to == DType::kU8 ? 0 : -static_cast<double>(uint64_t{1} << (bits - 1));
-  if (to == DType::kI64) return float_to_quad(v.type == DType::kF64 ? v : to_double(v));
-  Value x = v;
-  const bool single = v.type == DType::kF32;
-  const bool exact = !(single && to == DType::kI32);
-  const Value high = vectors_.constant_bits(v.type, bits_of(v.type, most, 0));
-  const Value low = vectors_.constant_bits(v.type, bits_of(v.type, least, 0));
-  if (exact) x = vectors_.op3(single ? X86::vminps : X86::vminpd, x, high);
-  x = vectors_.op3(single ? X86::vmaxps : X86::vmaxpd, x, low);
-  Value i = vectors_.op2(single ? X86::vcvttps2dq : X86::vcvttpd2dq, x, DType::kI32);
-  if (!exact) {
-    // `high` is 2^31 here.
-    const Value over = masks_.compare(Op::kLe, high, v);
-    i = masks_.blend(over, vectors_.constant_bits(DType::kI32, 0x7fffffff), i);
+/// Lanes as integers cut towards zero, 0 where `v` is no number. All that is outside of them
+/// becomes the least, as instructions give it.
+Value Converter::cut(X86 op, const Value& v, const Value& number, DType to) {
+  if (wide()) {
+    return {code_.define(RegClass::kVec, width(to), op, {vreg(v.reg, width(v.type))}, number.reg,
+                         /*zeroing=*/true),
+            to, size_of(to)};
   }
-  i = masks_.blend(nan, vectors_.constant_bits(DType::kI32, 0), i);
-  return resize_integer(i, to);
+  return vectors_.op3(X86::vandps, vectors_.op2(op, v, to),
+                      {masks_.as_element(number, size_of(to)).reg, to, size_of(to)});
+}
+
+Value Converter::float_to_integer(const Value& v, DType to) {
+  if (to == DType::kI64) return float_to_quad(v.type == DType::kF64 ? v : to_double(v));
+  const bool single = v.type == DType::kF32;
+  const X86 cuts = single ? X86::vcvttps2dq : X86::vcvttpd2dq;
+  const auto number = [&](double x) {
+    return vectors_.constant_bits(v.type, bits_of(v.type, x, 0));
+  };
+  const auto at_most = [&](const Value& x, double most) {
+    return vectors_.op3(single ? X86::vminps : X86::vminpd, x, number(most));
+  };
+  const auto at_least = [&](const Value& x, double least) {
+    return vectors_.op3(single ? X86::vmaxps : X86::vmaxpd, x, number(least));
+  };
+  const int bits = 8 * size_of(to);
+  const double most = static_cast<double>((uint64_t{1} << (bits - 1)) - 1);
+  if (to == DType::kU8) {
+    // What is no number becomes the second operand, as the greater of two.
+    Value x = at_least(v, 0);
+    if (!wide()) x = at_most(x, 255);
+    return narrowed(vectors_.op2(cuts, x, DType::kI32), to);
+  }
+  const Value is_number = masks_.ordered(v);
+  if (bits < 32) {
+    Value x = at_most(v, most);
+    if (!wide()) x = at_least(x, -most - 1);
+    return narrowed(cut(cuts, x, is_number, DType::kI32), to);
+  }
+  if (!single) {
+    const Value x = at_most(v, most);
+    return cut(cuts, wide() ? x : at_least(x, -most - 1), is_number, to);
+  }
+  // 2^31 is a float, one less is none. The least integer is the greatest with all bits turned.
+  const Value over = masks_.compare(Op::kLe, number(most), v);
+  const Value i = cut(cuts, v, is_number, to);
+  if (wide()) return masks_.blend(over, vectors_.constant_bits(to, 0x7fffffff), i);
+  return vectors_.op3(X86::vxorps, i, {over.reg, to, 4});
+}
+
+/// Integers of 32 bits as shorter ones: with AVX-512 those outside become the nearest.
+Value Converter::narrowed(const Value& v, DType to) {
+  if (!wide()) return resize_integer(v, to);
+  const X86 op = to == DType::kU8   ? X86::vpmovusdb
+                 : size_of(to) == 1 ? X86::vpmovsdb
+                                    : X86::vpmovsdw;
+  const int made = std::max(16, width(v.type) * size_of(to) / 4);
+  return {code_.define(RegClass::kVec, made, op, {vreg(v.reg, width(v.type))}), to, size_of(to)};
 }
 
 Value Converter::float_to_quad(const Value& v) {
   const Value limit = vectors_.constant_bits(DType::kF64, bits_of(DType::kF64, 0x1p63, 0));
-  const Value over = masks_.compare(Op::kLe, limit, v);
-  const Value nan = masks_.unordered(v);
-  Value i;
+  const Value over = masks_.compare(Op::kLe, limit, v), is_number = masks_.ordered(v);
   if (wide()) {
-    i = vectors_.op2(X86::vcvttpd2qq, v, DType::kI64);
-  } else {
-    std::vector<Reg> out;
-    for (int lane = 0; lane < lanes_.count; ++lane) {
-      int within = 0;
-      Reg x = vectors_.quarter_of(v, lane, within);
-      // Fixed by: x86.
-      constexpr int kHighPair = 0xee;
-      if (within == 1)
-        x = code_.define(RegClass::kVec, 16, X86::vpshufd, {vreg(x, 16), imm(kHighPair)});
-      out.push_back(code_.define(RegClass::kGpr, 8, X86::vcvttsd2si, {vreg(x, 16)}));
-    }
-    i = vectors_.gprs_to_lanes(DType::kI64,
-                               [&](int lane) { return out[static_cast<size_t>(lane)]; });
+    const Value greatest = vectors_.constant_bits(DType::kI64, 0x7fffffffffffffff);
+    return masks_.blend(over, greatest, cut(X86::vcvttpd2qq, v, is_number, DType::kI64));
   }
-  i = masks_.blend(over, vectors_.constant_bits(DType::kI64, 0x7fffffffffffffff), i);
-  return masks_.blend(nan, vectors_.constant_bits(DType::kI64, 0), i);
+  std::vector<Reg> out;
+  for (int lane = 0; lane < lanes_.count; ++lane) {
+    int within = 0;
+    Reg x = vectors_.quarter_of(v, lane, within);
+    // Fixed by: x86.
+    constexpr int kHighPair = 0xee;
+    if (within == 1)
+      x = code_.define(RegClass::kVec, 16, X86::vpshufd, {vreg(x, 16), imm(kHighPair)});
+    out.push_back(code_.define(RegClass::kGpr, 8, X86::vcvttsd2si, {vreg(x, 16)}));
+  }
+  const Value i =
+      vectors_.gprs_to_lanes(DType::kI64, [&](int lane) { return out[static_cast<size_t>(lane)]; });
+  const Value numbers = vectors_.op3(X86::vandps, i, {is_number.reg, DType::kI64, 8});
+  return vectors_.op3(X86::vxorps, numbers, {over.reg, DType::kI64, 8});
 }
 
 Value Converter::resize_integer(const Value& v, DType to) {

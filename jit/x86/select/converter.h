@@ -36,9 +36,11 @@ class Converter final : public SelectionPart {
   /// The float's bits, rounded as integers; where the result is denormal, rounded by adding a float
   /// whose last bit is the least of the type.
   Value float_to_byte(const Value& v, DType to);
-  /// Limits in the float's own type where they are exact; beyond, the instruction gives MIN, which
-  /// positive overflow turns into MAX.
+  /// Beyond an integer's range the instruction gives the least of its type, which is right below.
+  /// All above is cut before where a float says the greatest exactly, else turned after.
   Value float_to_integer(const Value& v, DType to);
+  Value cut(X86 op, const Value& v, const Value& number, DType to);
+  Value narrowed(const Value& v, DType to);
   Value float_to_quad(const Value& v);
   /// Integers of another size: extended as their type says, or their low bytes.
   Value resize_integer(const Value& v, DType to);

@@ -271,14 +271,25 @@ Reg Masks::first_lane(const Value& mask, int none) {
   return shift == 0 ? first : code_.update(RegClass::kGpr, 8, first, X86::shr, {imm(shift)});
 }
 
-Value Masks::unordered(const Value& v) {
-  // Fixed by: x86.
-  constexpr int kUnordered = 3;
+/// A float beside itself, by a predicate of the instruction.
+Value Masks::with_itself(const Value& v, int predicate) {
   const int w = width(v.type), size = size_of(v.type);
   return {code_.define(wide() ? RegClass::kMask : RegClass::kVec, w,
                        size == 4 ? X86::vcmpps : X86::vcmppd,
-                       {vreg(v.reg, w), vreg(v.reg, w), imm(kUnordered)}),
+                       {vreg(v.reg, w), vreg(v.reg, w), imm(predicate)}),
           DType::kBool, size};
+}
+
+Value Masks::unordered(const Value& v) {
+  // Fixed by: x86.
+  constexpr int kUnordered = 3;
+  return with_itself(v, kUnordered);
+}
+
+Value Masks::ordered(const Value& v) {
+  // Fixed by: x86.
+  constexpr int kOrdered = 7;
+  return with_itself(v, kOrdered);
 }
 
 Value Masks::bytes_of(const Value& mask) {

@@ -34,7 +34,9 @@ class Masks final : public SelectionPart {
   Value compare(ir::Op op, const Value& a, const Value& b);
   /// The number of the first lane that is on, of those that exist; jumps to `none` where none is.
   Reg first_lane(const Value& mask, int none);
+  /// Where `v` is no number, and where it is one.
   Value unordered(const Value& v);
+  Value ordered(const Value& v);
   Value of_bytes(const Value& bytes);
   /// Elements of a buffer as a value: bools become masks.
   Value loaded(const Value& v, int buffer);
@@ -46,6 +48,7 @@ class Masks final : public SelectionPart {
   Reg lane_prefix(Reg count);
   /// Bytes of 1 and 0, as bools are stored.
   Value bytes_of(const Value& mask);
+  Value with_itself(const Value& v, int predicate);
 
   Vectors& vectors_;
 };
