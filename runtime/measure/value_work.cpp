@@ -19,13 +19,14 @@ bool is_addition(const ir::Node& e) {
                       [](const ir::Expr& a) { return a && a->op == ir::Op::kMul; });
 }
 
-/// Instructions of one evaluation. Signs, and casts that change no kind of number, go with others.
+/// Instructions of one evaluation. Signs go with others, and casts between kinds of one number that
+/// take a single one.
 double instructions_of(const ir::Expr& e) {
   if (e->op == ir::Op::kNeg) return 0;
-  if (e->op == ir::Op::kCast && is_float(e->type) == is_float(e->args[0]->type)) return 0;
   double own = ir::operations_of(e);
   for (const ir::Expr& a : e->args) own -= ir::operations_of(a);
-  return own;
+  const bool resizes = e->op == ir::Op::kCast && is_float(e->type) == is_float(e->args[0]->type);
+  return resizes && own <= 1 ? 0 : own;
 }
 
 /// Of the `all` instructions of one evaluation those that only the ports of multiplications do.
