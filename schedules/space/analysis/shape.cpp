@@ -2,7 +2,9 @@
 #include "schedules/space/analysis/shape.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "jit/ir/short_value.h"
@@ -105,6 +107,100 @@ bool order_loops(Plan& plan, const std::string& name, const std::vector<std::str
   bool same = order.size() == s.loops.size();
   for (size_t i = 0; i < order.size(); ++i) same = same && s.loops[i].name == order[i];
   return same || plan.add(step::reorder(loops_of(name, order)));
+}
+
+namespace {
+
+/// Tensors of a stage that no near cache holds, and the bytes of a step along each loop.
+struct FarTensor {
+  int64_t element = 0;  ///< bytes
+  std::map<std::string, int64_t> steps;
+};
+
+std::vector<FarTensor> far_tensors(const Plan& plan, const std::string& name) {
+  std::vector<FarTensor> out;
+  for (const Access& a : plan.facts(name).loads) {
+    const ir::Buffer& b = *plan.program().buffer(a.buffer);
+    if (bytes_of(plan.program(), b) <= plan.machine().l1d) continue;
+    FarTensor t{size_of(b.type), {}};
+    for (const auto& [var, stride] : a.strides) {
+      t.steps[var] = saturating_product(std::abs(stride), t.element);
+    }
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+/// The least step of a loop in a tensor that it moves along; 0 within a line.
+int64_t least_step(const Plan& plan, const std::vector<FarTensor>& tensors,
+                   const std::string& loop) {
+  int64_t least = 0;
+  for (const FarTensor& t : tensors) {
+    const auto step = t.steps.find(loop);
+    if (step == t.steps.end() || step->second == 0) continue;
+    least = least == 0 ? step->second : std::min(least, step->second);
+  }
+  return least < plan.machine().line_bytes ? 0 : least;
+}
+
+/// Bytes of the lines that these steps along variables read.
+int64_t bytes_of_steps(const Plan& plan, const std::vector<FarTensor>& tensors,
+                       const std::map<std::string, int64_t>& steps) {
+  int64_t bytes = 0;
+  for (const FarTensor& t : tensors) {
+    int64_t elements = 1, each = plan.machine().line_bytes;
+    for (const auto& [var, count] : steps) {
+      const auto step = t.steps.find(var);
+      if (step == t.steps.end() || step->second == 0) continue;
+      elements = saturating_product(elements, count);
+      each = std::min(each, std::max(step->second, t.element));
+    }
+    bytes += saturating_product(elements, each);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::string> reduction_by_memory(const Plan& plan, const std::string& name,
+                                             std::map<std::string, int64_t> together) {
+  const ir::Stage s = plan.stage(name);
+  const std::vector<FarTensor> tensors = far_tensors(plan, name);
+  std::vector<std::string> loops;
+  std::map<std::string, int64_t> steps;
+  bool free = true;
+  for (const ir::Loop& l : s.loops) {
+    if (!is_reduction(s, l.name)) continue;
+    loops.push_back(l.name);
+    const ir::IndexVar* var = s.var(l.name);
+    free = free && var && !var->lo && (ir::is_const(var->hi) || var->hi->op == ir::Op::kDim);
+    steps[l.name] = least_step(plan, tensors, l.name);
+  }
+  // Lines that a loop reads parts of are still near at its next iteration.
+  const StageFacts facts = plan.facts(name);
+  bool kept = true;
+  for (size_t i = loops.size(); i-- > 0 && free && kept;) {
+    kept =
+        steps.at(loops[i]) > 0 || bytes_of_steps(plan, tensors, together) <= plan.machine().l2 / 2;
+    together[loops[i]] = facts.extent(loops[i]);
+  }
+  if (kept || !free) return loops;
+  std::stable_sort(loops.begin(), loops.end(), [&](const std::string& a, const std::string& b) {
+    return std::bit_width(static_cast<uint64_t>(steps.at(a))) >
+           std::bit_width(static_cast<uint64_t>(steps.at(b)));
+  });
+  return loops;
+}
+
+bool reduce_by_memory(Plan& plan, const std::string& name,
+                      const std::map<std::string, int64_t>& together) {
+  const ir::Stage s = plan.stage(name);
+  const std::vector<std::string> wanted = reduction_by_memory(plan, name, together);
+  std::vector<std::string> now;
+  for (const ir::Loop& l : s.loops) {
+    if (is_reduction(s, l.name)) now.push_back(l.name);
+  }
+  return now == wanted || order_loops(plan, name, wanted);
 }
 
 bool move_innermost(Plan& plan, const std::string& name, const std::string& loop) {

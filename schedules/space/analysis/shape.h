@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,16 @@ bool best_at_bind(const Plan& plan, const ir::Stage& stage);
 
 /// Moves a loop innermost; false where that does not apply.
 bool move_innermost(Plan& plan, const std::string& stage, const std::string& loop);
+
+/// The loops of a stage over reduced indices. Where lines would be read again and again from far,
+/// those with steps beyond a line in each large tensor go outside, the longest first. `together`:
+/// steps along variables that each iteration takes.
+std::vector<std::string> reduction_by_memory(const Plan& plan, const std::string& stage,
+                                             std::map<std::string, int64_t> together);
+
+/// Puts them in that order, innermost, where they have another.
+bool reduce_by_memory(Plan& plan, const std::string& stage,
+                      const std::map<std::string, int64_t>& together);
 
 /// Puts the loops of a stage in the order named; those left out keep their order in front.
 bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::string>& inner);

@@ -35,6 +35,9 @@ constexpr double kCopied = 0.5;
 /// Cycles of an element that every row reads in a line of its own, from beyond the nearest cache.
 /// Tuned on: Zen 4 (AVX-512).
 constexpr double kFarElement = 2;
+/// Bytes that the second level of caches gives the first in a cycle.
+/// Fixed by: Zen 4; Zen 5 has twice that.
+constexpr double kSecondBytes = 32;
 /// Rows from which a transposed tile stores vectors worth having.
 /// Tuned on: Zen 4 (AVX-512).
 constexpr int64_t kFewestTransposed = 4;
@@ -269,20 +272,27 @@ bool reads_far(const Plan& plan, const TiledReduction& t, const TileAxes& tile, 
                                           [&](const ir::IndexVar& r) { return near(r.name); });
 }
 
-/// True of what each point of a tile reads for itself. Other tiles read it again, and the nearest
-/// cache does not hold it until then.
-bool reads_again_from_far(const Plan& plan, const TiledReduction& t, const TileAxes& tile,
-                          const Access& a) {
+/// Cycles of a vector that each point of a tile reads for itself, where other tiles read it again.
+/// From which cache it comes is decided by all that one of them reads in between.
+double cycles_from_far(const Plan& plan, const TiledReduction& t, const TileAxes& tile,
+                       const Access& a) {
   const bool by_point = !tile.rows.empty() && a.stride(tile.rows) != 0 &&
                         (tile.slide.empty() || a.stride(tile.slide) == 0);
-  if (!by_point || a.gathers) return false;
-  if (bytes_of(plan.program(), *plan.program().buffer(a.buffer)) <= plan.machine().l1d)
-    return false;
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  if (!by_point || a.gathers || bytes_of(plan.program(), b) <= plan.machine().l1d) return 0;
   const StageFacts facts = plan.facts(t.producer);
-  const std::vector<ir::IndexVar> vars = plan.stage(t.producer).vars;
-  return std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
+  const ir::Stage p = plan.stage(t.producer);
+  const bool again = std::any_of(p.vars.begin(), p.vars.end(), [&](const ir::IndexVar& v) {
     return a.stride(v.name) == 0 && facts.extent(v.name) > 1;
   });
+  if (!again) return 0;
+  int64_t between = tile.size.rows * tile.size.vectors * plan.machine().vector_bytes;
+  for (const ir::IndexVar& r : p.rvars) {
+    if (a.stride(r.name) != 0) between = saturating_product(between, facts.extent(r.name));
+  }
+  if (between <= plan.machine().l1d / 2) return 0;
+  const bool near = between <= plan.machine().l2 / 2;
+  return plan.machine().vector_bytes / (near ? kSecondBytes : plan.machine().memory_bytes);
 }
 
 /// What a step of the reduction takes for loads that cost more. These are vectors element by
@@ -294,9 +304,7 @@ double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxe
   double cycles = 0;  // of one vector of the results
   for (const Access& a : facts.loads) {
     const int64_t stride = a.stride(tile.axis.var);
-    if (stride != 0 && reads_again_from_far(plan, t, tile, a)) {
-      cycles += plan.machine().vector_bytes / plan.machine().memory_bytes;
-    }
+    if (stride != 0) cycles += cycles_from_far(plan, t, tile, a);
     if (a.buffer == tile.axis.packed) continue;
     // Counted with the tile.
     if (a.slow.contains(tile.axis.var) || is_tested_apart(a, tile.axis.var)) continue;
@@ -348,6 +356,25 @@ std::string stored_along(const Plan& plan, const TiledReduction& t) {
   return {};
 }
 
+/// Cycles of a vector of results of the tile on its way out. Elements of lines of their own move
+/// whole lines, there and back, where no near cache keeps these until their others come.
+double cycles_out(const Plan& plan, const TiledReduction& t, const TileAxes& tile) {
+  const Access store = leaving_store(plan, t);
+  const ir::Buffer& b = *plan.program().buffer(store.buffer);
+  const int64_t size = size_of(b.type), line = plan.machine().line_bytes;
+  const int64_t stride = saturating_product(store.stride(tile.axis.var), size);
+  if (stride == size) return kStraight;
+  const double usual = tile.transposed ? kTransposed : kElements;
+  const bool far = bytes_of(plan.program(), b) > plan.machine().l2 / 2;
+  // Rows that are turned fill lines in part, and come back for the rest unless they meet there.
+  if (!far || stride < line || (tile.transposed && !collides(plan, stride))) return usual;
+  const bool fills = !tile.rows.empty() && store.stride(tile.rows) == 1;
+  const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
+  const double together = static_cast<double>(fills ? std::min(tile.size.rows, line / size) : 1);
+  const double lines = 2.0 * static_cast<double>(line) / plan.machine().memory_bytes;
+  return std::max(usual, lanes * lines / together);
+}
+
 /// The tile of `axis` whose results are transposed on their way out; no size where there is none.
 TileAxes tile_across(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                      const std::string& rows) {
@@ -358,7 +385,8 @@ TileAxes tile_across(const Plan& plan, const TiledReduction& t, const VectorAxis
   out.transposed = true;
   out.size = choose_tile(problem_for(plan, t, axis, rows, {}), plan.machine());
   out.cycles = out.size.cycles * around(p, plan.facts(t.producer), axis.var, rows) +
-               cycles_beside(plan, t, axis, kTransposed) + gathering_cycles(plan, t, out);
+               cycles_beside(plan, t, axis, cycles_out(plan, t, out)) +
+               gathering_cycles(plan, t, out);
   return out;
 }
 
@@ -394,9 +422,8 @@ TileAxes tile_along(const Plan& plan, const TiledReduction& t, const VectorAxis&
   out.reaches_back = column_rest(chosen, plan.machine(), out.size.vectors).overlaps;
   if (out.size.rows == 1) out.rows.clear();
   out.slide = sliding(plan, t, axis.var, out.rows);
-  const bool straight = leaving_store(plan, t).stride(axis.var) == 1;
-  out.cycles += cycles_beside(plan, t, axis, straight ? kStraight : kElements) +
-                gathering_cycles(plan, t, out);
+  out.cycles +=
+      cycles_beside(plan, t, axis, cycles_out(plan, t, out)) + gathering_cycles(plan, t, out);
   return out;
 }
 

@@ -32,11 +32,12 @@ struct Moves {
   int64_t far_bytes = 0, near_bytes = 0;
   int64_t stride = 0;  ///< of a step along what is far, in elements
 
-  /// `near`: bytes that the cache holds.
-  void add(const Plan& plan, const std::string& buffer, int64_t by, int64_t near) {
+  /// `near`: bytes that the cache holds. `times`: how often a tile reads what others read once.
+  void add(const Plan& plan, const std::string& buffer, int64_t by, int64_t near,
+           int64_t times = 1) {
     if (by == 0) return;
     const int64_t bytes = bytes_of(plan.program(), *plan.program().buffer(buffer));
-    (bytes > near ? far_bytes : near_bytes) += bytes;
+    (bytes > near ? far_bytes : near_bytes) += saturating_product(bytes, times);
     if (bytes <= near) return;
     far.insert(buffer);
     stride = std::max(stride, by);
@@ -53,7 +54,9 @@ Moves factors_moved(const Plan& plan, const Tile& t, const std::string& loop, in
       const bool ours = std::find(vars.begin(), vars.end(), theirs) != vars.end();
       if (ours) stride = std::max(stride, std::abs(a.stride(own)));
     }
-    out.add(plan, a.buffer, stride, near);
+    // Of what moves along both axes of a tile each of its rows reads vectors.
+    const bool by_row = a.stride(t.axis.var) != 0 && !t.rows.empty() && a.stride(t.rows) != 0;
+    out.add(plan, a.buffer, stride, near, by_row ? t.size.rows : 1);
   }
   return out;
 }

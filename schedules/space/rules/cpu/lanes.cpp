@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "schedules/space/analysis/align.h"
@@ -104,9 +105,11 @@ std::pair<int64_t, int64_t> largest_along(const Plan& plan, const StageFacts& fa
 
 /// Splits the loops over results into tiles, and puts the loops of a tile inside the others. What
 /// is read least often, since it is larger, moves along the outer ones, and is read in the order of
-/// memory. The loops of a tile; none where a split is refused.
+/// memory. The loops of a tile; none where a split is refused. `together`: steps of the reduction
+/// that each iteration takes.
 std::vector<std::string> cut_in_tiles(Plan& plan, const std::string& name,
-                                      const std::vector<TileSide>& tile) {
+                                      const std::vector<TileSide>& tile,
+                                      std::map<std::string, int64_t> together) {
   const bool free = plan.stage(name).at.root() && !hosts_stages(plan, name);
   if (tile.empty() && !free) return {};
   const StageFacts facts = plan.facts(name);
@@ -125,9 +128,9 @@ std::vector<std::string> cut_in_tiles(Plan& plan, const std::string& name,
   }
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
-  const ir::Stage s = plan.stage(name);
-  for (const ir::Loop& l : s.loops) {
-    if (is_reduction(s, l.name)) order.push_back(l.name);
+  for (const TileSide& side : tile) together[side.var] = side.results;
+  for (std::string& loop : reduction_by_memory(plan, name, std::move(together))) {
+    order.push_back(std::move(loop));
   }
   return order_loops(plan, name, order) ? inner : std::vector<std::string>();
 }
@@ -188,7 +191,7 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
     plan.finish(stage);
     return true;
   }
-  const std::vector<std::string> inner = cut_in_tiles(plan, stage, tile);
+  const std::vector<std::string> inner = cut_in_tiles(plan, stage, tile, {{var, width}});
   if (inner.size() != tile.size()) return false;
   const auto h = plan.split(
       stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),

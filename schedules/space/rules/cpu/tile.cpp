@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/group_members.h"
@@ -172,6 +173,9 @@ std::vector<std::string> few_steps_around(const Plan& plan, const ir::Stage& s,
 
 /// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
 bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
+  std::map<std::string, int64_t> together = {{t.axis.var, points_of_row(plan, t)}};
+  if (!t.rows.empty()) together[t.rows] = t.size.rows;
+  if (!reduce_by_memory(plan, stage, together)) return false;
   const ir::Stage s = plan.stage(stage);
   const StageFacts facts = plan.facts(stage);
   const int64_t points = t.size.rows * t.size.vectors;
