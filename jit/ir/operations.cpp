@@ -26,8 +26,8 @@ double division_of_integers(const Expr& e) {
   return quotient ? kShift : kMask;
 }
 
-/// Arithmetic instructions of casts that no single one does. They go to floats of 8 bits, from them,
-/// and to integers, which hold neither all numbers nor what is none.
+/// Arithmetic instructions of casts that take several: to floats of 8 bits, from them, and to
+/// integers.
 /// Fixed by: the x86 back end with AVX-512, at its shortest.
 constexpr double kToFloatOf8 = 16, kFromE4M3 = 5, kFromE5M2 = 2, kToInteger = 3;
 

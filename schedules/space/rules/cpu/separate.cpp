@@ -35,16 +35,24 @@ constexpr int64_t kFewTerms = 16;
 /// Terms of all results up to which that is so.
 /// Tuned on: Zen 5 (AVX2).
 constexpr int64_t kFewIterations = 1 << 15;
+/// Terms along an index beside vectors that are so few that loops know of each where it is outside.
+/// Tuned on: Zen 5 (AVX-512, AVX2); pooling over borders.
+constexpr int64_t kKnownTerms = 3;
 
 double positions_of(const StageFacts& facts, const Windows& windows) {
   return static_cast<double>(windows.stride * (facts.extent(windows.result) - 1) +
                              windows.spacing * (facts.extent(windows.reduced) - 1) + 1);
 }
 
+/// The part of the positions of windows that lies inside.
+double part_inside(const Plan& plan, const StageFacts& facts, const Windows& windows) {
+  const int64_t inside = steps_inside(plan.program(), windows.value, kPosition);
+  return static_cast<double>(inside) / positions_of(facts, windows);
+}
+
 /// True where positions of windows lie outside for the most part.
 bool mostly_outside(const Plan& plan, const StageFacts& facts, const Windows& windows) {
-  const int64_t inside = steps_inside(plan.program(), windows.value, kPosition);
-  return positions_of(facts, windows) > 2 * static_cast<double>(inside);
+  return 2 * part_inside(plan, facts, windows) < 1;
 }
 
 /// The windows of a stage along each index that has any.
@@ -58,17 +66,29 @@ std::vector<Windows> all_windows(const Plan& plan, const std::string& name) {
   return out;
 }
 
-/// True where loops over all terms at once are rid of most. Positions along some other index than
-/// `last` has lie outside, or along it, and terms are so few that each is known to.
-bool hardly_inside(const Plan& plan, const std::string& name, const std::vector<Windows>& windows,
+/// True where loops over all terms at once are rid of most. Positions along `last` lie outside, and
+/// terms are so few that each is known to. Results may be many where other positions do as well.
+bool hardly_inside(const Plan& plan, const StageFacts& facts, const std::vector<Windows>& windows,
                    const Windows& last) {
-  const StageFacts facts = plan.facts(name);
   int64_t terms = 1;
-  for (const Windows& w : windows) terms = saturating_product(terms, facts.extent(w.reduced));
-  const bool few = terms <= kFewTerms && facts.points(facts.extents) <= kFewIterations;
-  return std::any_of(windows.begin(), windows.end(), [&](const Windows& w) {
-    return (w.reduced != last.reduced || few) && mostly_outside(plan, facts, w);
-  });
+  bool others = false;
+  for (const Windows& w : windows) {
+    terms = saturating_product(terms, facts.extent(w.reduced));
+    others |= w.reduced != last.reduced && mostly_outside(plan, facts, w);
+  }
+  const bool small = facts.points(facts.extents) <= kFewIterations;
+  return terms <= kFewTerms && (small || others) && mostly_outside(plan, facts, last);
+}
+
+/// The part of the terms along indices beside `last` that loops are not rid of.
+double part_of_terms(const Plan& plan, const StageFacts& facts, const std::vector<Windows>& windows,
+                     const Windows& last) {
+  double part = 1;
+  for (const Windows& w : windows) {
+    const bool known = w.reduced != last.reduced && facts.extent(w.reduced) <= kKnownTerms;
+    if (known && mostly_outside(plan, facts, w)) part *= part_inside(plan, facts, w);
+  }
+  return part;
 }
 
 /// What a result costs, its windows in one loop and in two.
@@ -76,7 +96,9 @@ struct WindowCosts {
   double together = 0, apart = 0;
 };
 
-WindowCosts window_costs(const Plan& plan, const std::string& name, const Windows& windows) {
+/// `part`: of the terms along other indices, those that lie inside.
+WindowCosts window_costs(const Plan& plan, const std::string& name, const Windows& windows,
+                         double part) {
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   const bool along = facts.store.stride(windows.result) == 1;
@@ -98,7 +120,7 @@ WindowCosts window_costs(const Plan& plan, const std::string& name, const Window
     return static_cast<double>(std::min(facts.extent(var), most));
   };
   const double terms = steps(windows.reduced);
-  double others = 1;
+  double others = part;
   for (const ir::IndexVar& v : s.rvars) {
     if (v.name != windows.reduced) others *= steps(v.name);
   }
@@ -124,9 +146,10 @@ bool apply_separate(Plan& plan, const std::string& name) {
   if (last == windows.end()) return plan.declines("its terms are no windows along an index");
   const Windows& best = *last;
   if (facts.extent(best.result) < 2) return plan.declines("one result shares no window");
-  const WindowCosts costs = window_costs(plan, name, best);
-  const bool worth =
-      costs.apart <= kWorthSeparating * costs.together && !hardly_inside(plan, name, windows, best);
+  const WindowCosts costs =
+      window_costs(plan, name, best, part_of_terms(plan, facts, windows, best));
+  const bool worth = costs.apart <= kWorthSeparating * costs.together &&
+                     !hardly_inside(plan, facts, windows, best);
   if (plan.decide("windows of " + name + " one index at a time", 2, worth ? 1 : 0) == 0) {
     return plan.declines(worth ? "its windows were decided to be reduced at once"
                                : "its windows cost least at once");
