@@ -326,7 +326,7 @@ std::vector<Span> Windows::made_at(const Stage& stage, const Place& place) {
     Span& all = box[carried->dim];
     all = {0, all.lo + all.extent};
   }
-  start_chains(stage, box);
+  cut_outside(stage, box);
   return box;
 }
 
@@ -345,14 +345,27 @@ std::vector<Span> Windows::window_at(const Stage& stage, const Place& place) {
   return box;
 }
 
-/// Readers with an `else` may ask for what stands before the first element of a chain. That is no
-/// element, and no chain may go on from it.
-void Windows::start_chains(const Stage& st, std::vector<Span>& window) {
-  if (!holds_chains(program_, st) || context_.groups.of(program_.stages.index_of(st))) return;
+/// Readers with an `else` may ask for what lies outside: those are no elements. Rows then begin
+/// where the tensor's do. No chain may go on from what is none, nor does it end before the last.
+void Windows::cut_outside(const Stage& st, std::vector<Span>& window) {
+  if (context_.groups.of(program_.stages.index_of(st))) return;
   const std::vector<Span> all = whole(st);
-  for (const size_t d : chained_dims(st)) {
-    const bool asks = !window[d].guessed && facts_.at_most(window[d].lo, 0);
-    if (asks && facts_.at_most(all[d].extent, window[d].extent)) window[d] = all[d];
+  const Space space = program_.buffer(st.output)->space;
+  std::vector<size_t> chained;
+  if (holds_chains(program_, st)) chained = chained_dims(st);
+  for (size_t d = 0; d < all.size(); ++d) {
+    Span& w = window[d];
+    if (w.guessed) continue;
+    if (std::count(chained.begin(), chained.end(), d) != 0) {
+      const bool first = facts_.at_most(w.lo, 0);
+      if (first && facts_.at_most(all[d].extent, w.extent)) w = all[d];
+      continue;
+    }
+    // What registers and shared memory hold has a shape that steps count on.
+    if (space != Space::kRoot && space != Space::kScratch) continue;
+    const Poly end = w.lo + w.extent;
+    if (facts_.at_most(w.lo, Poly(-1))) w = {0, end};
+    if (facts_.at_most(all[d].extent + Poly(1), end)) w.extent = all[d].extent - w.lo;
   }
 }
 

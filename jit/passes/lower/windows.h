@@ -60,7 +60,7 @@ class Windows final : public LoweringPart {
                const std::vector<Span>& factored);
   std::vector<Span> needed(const std::string& buffer, const ir::Place& place);
   std::vector<Span> beside(const ir::Stage& stage, const ir::Place& place);
-  void start_chains(const ir::Stage& stage, std::vector<Span>& window);
+  void cut_outside(const ir::Stage& stage, std::vector<Span>& window);
   /// What an iteration at `place` computes of a stage.
   std::vector<Span> made_at(const ir::Stage& stage, const ir::Place& place);
   bool is_read_inside(const std::string& buffer, const ir::Place& place) const;
