@@ -364,6 +364,8 @@ void Windows::cut_outside(const Stage& st, std::vector<Span>& window) {
     // What registers and shared memory hold has a shape that steps count on.
     if (space != Space::kRoot && space != Space::kScratch) continue;
     const Poly end = w.lo + w.extent;
+    const bool meets = facts_.at_most(1, end) && facts_.at_most(w.lo + Poly(1), all[d].extent);
+    if (!meets) continue;  // cut, it would be less than empty
     if (facts_.at_most(w.lo, Poly(-1))) w = {0, end};
     if (facts_.at_most(all[d].extent + Poly(1), end)) w.extent = all[d].extent - w.lo;
   }
