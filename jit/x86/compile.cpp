@@ -38,12 +38,22 @@ void check(const Lir& lir, const ir::Target& target) {
 /// Chosen: a small part of the smallest usual stack (not measured).
 constexpr int kMostFrameBytes = 64 << 10;
 
+/// Of a launch. Code of this length is several times as large as the nearest cache for code, and
+/// takes seconds to find registers for. Chosen: some times as many as any schedule that paid has
+/// (not measured).
+constexpr size_t kMostInstructions = size_t{1} << 17;
+
 /// Appends one launch to `code`. Throws an ir::Reject where registers or stack do not suffice; any
 /// other defect of selected code is a bug, told with the LIR.
 void compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
                     const EmitOptions& options, X86Code& code) {
   try {
     check(lir, target);
+    if (lir.code.size() > kMostInstructions) {
+      throw ir::Reject("it takes " + std::to_string(lir.code.size()) + " instructions, at most " +
+                           std::to_string(kMostInstructions) + " are compiled; unroll less",
+                       ir::Reject::kRefused);
+    }
     const Allocation allocation = allocate(lir, target);
     check(allocation.code, target);
     if (allocation.frame_bytes > kMostFrameBytes) {
