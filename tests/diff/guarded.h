@@ -31,7 +31,8 @@ class GuardedBlock {
 };
 
 /// Calls `f`; what stopped it (a fault, an exception, a time limit), or "". What `f` holds when it
-/// is stopped is lost.
+/// is stopped is lost. So only what takes no lock, as generated code, may have a limit: stopped
+/// while it allocates, it would leave memory locked. 0 `seconds`: no limit.
 std::string survive(const std::function<void()>& f, int seconds);
 
 }  // namespace hone::tests

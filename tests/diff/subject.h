@@ -49,14 +49,14 @@ class Subject {
     std::vector<std::vector<char>> initial;  ///< per parameter, its bytes before the call
     jit::ReferenceOutcome want;
   };
+  struct Code;
   struct Call;
 
   void add_data(jit::DataSet set, bool spoilt);
   void spoil(const std::vector<jit::TensorView>& all);
   std::vector<jit::TensorView> views(const std::vector<char*>& memory) const;
   size_t bytes_of(size_t param) const;
-  std::string check(const jit::NestExecutor& executor, const jit::Executable* code,
-                    const Launch& launch);
+  std::string check(const Code& code, const Launch& launch);
   std::string run(Call& call, const Data& data, bool at_end);
   std::string run_launches(Call& call);
   std::string run_launch(Call& call, int launch);

@@ -56,6 +56,7 @@ std::string wrong_default(Watched& watched, const ops::Problem& problem) {
 }
 
 void check_default(Watched& watched, const ops::Problem& problem) {
+  CAPTURE(problem.text);
   const std::string wrong = wrong_default(watched, problem);
   CHECK_MESSAGE(wrong.empty(), wrong << "\n  repro: " << problem.text << " | "
                                      << watched.engine->target_text << " | ");

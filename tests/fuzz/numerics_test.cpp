@@ -172,6 +172,8 @@ void compare_classes(EngineState& engine, const std::string& text, uint64_t seed
     const schedules::Schedule schedule =
         i % 2 == 0 ? schedules::fix(spaces[static_cast<size_t>(c.space)].schedule, c.values)
                    : random.next(1 + i % 9, nullptr);
+    CAPTURE(text);
+    CAPTURE(schedule.text());
     const auto kernel = engine.compile_given(trial->problem, schedule.text());
     if (!kernel || (*kernel)->report.interpreted) continue;
     ++counts.kernels;
