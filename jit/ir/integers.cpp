@@ -145,21 +145,30 @@ std::optional<IntegerRange> range_of(DType type) {
 
 std::optional<IntegerRange> range_before_wrap(const Expr& e) {
   if (e->op == Op::kInt) return IntegerRange{e->i, e->i};
-  if (!is_int(e->type) || size_of(e->type) > 4) return std::nullopt;
-  if (e->type != DType::kI32 || e->op == Op::kLoad) return range_of(e->type);
+  if (!is_int(e->type)) return std::nullopt;
+  const bool wide = size_of(e->type) > 4;
+  if (e->op == Op::kLoad || (!wide && e->type != DType::kI32)) {
+    return wide ? std::nullopt : range_of(e->type);
+  }
   if (e->op == Op::kCast) {
     return e->args[0]->type == DType::kBool ? IntegerRange{0, 1} : range_before_wrap(e->args[0]);
   }
-  // Operands have wrapped: products of these stay within 64 bits.
+  // Operands have wrapped. Those of more than 32 bits could make products leave 64.
+  constexpr IntegerRange kNarrow = {INT32_MIN, INT32_MAX};
   std::vector<std::optional<IntegerRange>> operands;
   for (size_t i = e->op == Op::kSelect ? 1 : 0; i < e->args.size(); ++i) {
     const std::optional<IntegerRange> type = range_of(e->args[i]->type);
     auto r = range_before_wrap(e->args[i]);
-    if (type && type->hi <= INT32_MAX && (!r || !r->lies_in(*type))) r = type;
+    const bool fits = type && type->lies_in(kNarrow);
+    if (!r || !r->lies_in(fits ? *type : kNarrow)) r = fits ? type : std::nullopt;
     operands.push_back(r);
   }
   if (is_bitwise(e->op)) return range_of_bits(e->op, operands[0], operands[1]);
   if (e->op == Op::kCall && !is_abs(e)) return std::nullopt;
+  if (e->op == Op::kMod) {
+    const auto& by = operands[1];
+    return by && by->lo > 0 ? std::optional(IntegerRange{0, by->hi - 1}) : std::nullopt;
+  }
   std::vector<IntegerRange> of;
   for (const auto& r : operands) {
     if (!r) return std::nullopt;
@@ -187,9 +196,6 @@ std::optional<IntegerRange> range_before_wrap(const Expr& e) {
     case Op::kDiv:
       if (of[1].lo < 1 || of[1].lo != of[1].hi) return std::nullopt;
       return IntegerRange{floor_div_of(of[0].lo, of[1].hi), floor_div_of(of[0].hi, of[1].hi)};
-    case Op::kMod:
-      if (of[1].lo < 1) return std::nullopt;
-      return IntegerRange{0, of[1].hi - 1};
     case Op::kSelect:
       return IntegerRange{std::min(of[0].lo, of[1].lo), std::max(of[0].hi, of[1].hi)};
     default:
@@ -221,6 +227,37 @@ Expr in_type(const Expr& e, DType type) {
   const Expr a = in_type(e->args[first], type), b = a ? in_type(e->args[first + 1], type) : Expr();
   if (!b) return {};
   return selects ? make_select(e->args[0], a, b) : make_binary(e->op, a, b);
+}
+
+Expr low_bytes(const Expr& e, DType type) {
+  const auto of_all = [&](DType t) {
+    std::vector<Expr> args;
+    for (const Expr& a : e->args) args.push_back(low_bytes(a, t));
+    return args;
+  };
+  switch (e->op) {
+    case Op::kSelect:
+      return make_select(e->args[0], low_bytes(e->args[1], type), low_bytes(e->args[2], type));
+    case Op::kCast:
+      if (!is_int(e->args[0]->type) || size_of(e->type) < size_of(type)) break;
+      return low_bytes(e->args[0], type);
+    case Op::kNeg:
+      if (e->type != DType::kI64 || type == DType::kI64) break;
+      return make_cast(type, make_unary(e->op, of_all(DType::kI32)[0]));
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor: {
+      if (e->type != DType::kI64 || type == DType::kI64) break;
+      const std::vector<Expr> args = of_all(DType::kI32);
+      return make_cast(type, make_binary(e->op, args[0], args[1]));
+    }
+    default:
+      break;
+  }
+  return make_cast(type, e);
 }
 
 }  // namespace hone::ir

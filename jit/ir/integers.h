@@ -51,6 +51,10 @@ std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRang
 /// widened only to be chosen from. Null where it is no such choice.
 Expr in_type(const Expr& e, DType type);
 
+/// The lowest bytes of an integer, as an integer of `type`. What of 64 bits only leads to these is
+/// computed in 32.
+Expr low_bytes(const Expr& e, DType type);
+
 /// What a node with two operands makes of 64-bit integers and bools; sums and products wrap around.
 /// `op` is arithmetic, bitwise, a comparison, `and` or `or`.
 int64_t combined(Op op, int64_t a, int64_t b);
