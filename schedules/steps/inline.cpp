@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/integers.h"
 #include "jit/ir/tree_size.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/inline_reduction.h"
@@ -89,11 +90,16 @@ uint64_t loads_in(const ir::Stage& reader, const std::string& buffer) {
   return loads;
 }
 
-/// Puts the value in place of loads in `e`.
+/// Puts the value in place of loads in `e`. What only widens integers goes where few bytes of them
+/// are taken.
 ir::Expr inlined(const ir::Program& p, const ir::Stage& s, const ir::Expr& e) {
+  const bool widens = s.value->op == ir::Op::kCast && is_int(s.value->type);
   return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
-    if (n->op != ir::Op::kLoad || n->name != s.output) return {};
-    return value_at(p, s, n);
+    if (n->op == ir::Op::kLoad && n->name == s.output) return value_at(p, s, n);
+    const bool takes_few = widens && n->op == ir::Op::kCast && is_int(n->type) &&
+                           n->args[0]->type == s.value->type &&
+                           size_of(n->type) < size_of(s.value->type);
+    return takes_few ? ir::low_bytes(n->args[0], n->type) : ir::Expr();
   });
 }
 

@@ -18,7 +18,8 @@ std::string objection_narrow(const ir::Program& p, const ir::Stage& s) {
   if (reads(s, s.output)) return "stage " + s.name + " reads " + s.output + ", which it writes";
   if (s.from_old) return "stage " + s.name + " goes on from what " + s.output + " holds";
   if (!narrow_sum(p, s)) {
-    return "no narrower type surely holds the sums of stage " + s.name;
+    return "no narrower type surely holds the sums of stage " + s.name +
+           ", nor what its readers go by";
   }
   std::string wrong = no_partial_results(s);
   for (const ir::IndexVar& v : s.rvars) {
@@ -48,8 +49,8 @@ Applied apply_narrow(ir::Program p, const Step& step) {
   sums.name = step.name("partial");
   sums.shape = p.buffer(s.output)->shape;
   ir::Stage made = s;
-  made.name = made.output = sums.name;
   sum_narrow(p, made, sums);
+  made.name = made.output = sums.name;
   become_widening(s, sums);
   p.buffers.push_back(std::move(sums));
   p.stages.insert(*found, std::move(made));
@@ -61,8 +62,8 @@ Applied apply_narrow(ir::Program p, const Step& step) {
 const StepRow kNarrow = {
     "narrow",
     {{Arg::kStage, "stage"}, {Arg::kWord, "->"}, {Arg::kNew, "partial"}},
-    "For a sum of integers so small that a narrower type holds the whole: a new stage sums in the "
-    "narrowest such type, the old one widens its results.\n"
+    "For a sum of integers so small that a narrower type holds the whole, or whose readers take no "
+    "more bytes: a new stage sums in the narrowest such type, the old one widens its results.\n"
     "Y[i] = sum[j in 0..9: i32](i32(X[i,j]))  =>  narrow Y -> s  =>  s[i] = sum[j: "
     "i16](i16(X[i,j])); Y[i] = i32(s[i])",
     apply_narrow,

@@ -14,17 +14,9 @@ namespace {
 
 /// Where an integer of the stage's type lies; nothing where it may wrap around.
 std::optional<ir::IntegerRange> range_of_term(const ir::Expr& e) {
+  const auto range = ir::range_before_wrap(e);
   const auto type = ir::range_of(e->type);
-  if (e->type != DType::kI64) {
-    const auto range = ir::range_before_wrap(e);
-    return range && type && range->lies_in(*type) ? range : std::nullopt;
-  }
-  if (e->op == ir::Op::kInt) return ir::IntegerRange{e->i, e->i};
-  if (e->op == ir::Op::kCast) return ir::range_of(e->args[0]->type);
-  if (e->op != ir::Op::kSelect) return std::nullopt;
-  const auto a = range_of_term(e->args[1]), b = range_of_term(e->args[2]);
-  if (!a || !b) return std::nullopt;
-  return ir::IntegerRange{std::min(a->lo, b->lo), std::max(a->hi, b->hi)};
+  return range && type && range->lies_in(*type) ? range : std::nullopt;
 }
 
 /// Bytes of the widest tensor that a value is made of, those aside that tell where it lies.
@@ -36,6 +28,59 @@ int widest_read(const ir::Program& program, const ir::Expr& e) {
   int widest = 0;
   for (const ir::Expr& a : e->args) widest = std::max(widest, widest_read(program, a));
   return widest;
+}
+
+/// How many of the lowest bytes of `tensor`, of integers, decide the lowest `bytes` of a value; 0:
+/// the value does not read it.
+int bytes_deciding(const ir::Expr& e, const std::string& tensor, int bytes) {
+  size_t first = e->args.size();  // of the arguments whose high bytes do not matter
+  switch (e->op) {
+    case ir::Op::kCast:
+      if (!is_int(e->type) || !is_int(e->args[0]->type)) break;
+      [[fallthrough]];
+    case ir::Op::kNeg:
+    case ir::Op::kAdd:
+    case ir::Op::kSub:
+    case ir::Op::kMul:
+    case ir::Op::kBitAnd:
+    case ir::Op::kBitOr:
+    case ir::Op::kBitXor:
+      if (is_int(e->type)) first = 0;
+      break;
+    case ir::Op::kSelect:
+      if (is_int(e->type)) first = 1;
+      break;
+    default:
+      break;
+  }
+  int most = e->op == ir::Op::kLoad && e->name == tensor ? bytes : 0;
+  for (size_t i = 0; i < e->args.size(); ++i) {
+    const int args = i < first ? 8 : std::min(bytes, std::max(1, size_of(e->type)));
+    most = std::max(most, bytes_deciding(e->args[i], tensor, args));
+  }
+  return most;
+}
+
+/// Bytes of the integers of a tensor that any reader goes by.
+int bytes_read(const ir::Program& program, const std::string& tensor) {
+  const ir::Buffer* b = program.buffer(tensor);
+  if (!b || b->role != ir::Role::kTemp) return 8;
+  int most = 0;
+  for (ir::Stage reader : program.stages) {
+    for_each_expr(reader, [&](const ir::Expr& e) {
+      const bool stored = &e == &reader.value;
+      const int bytes = stored ? size_of(e->type) : 8;
+      most = std::max(most, bytes_deciding(e, tensor, bytes));
+    });
+  }
+  return most == 0 ? 8 : most;
+}
+
+/// Whether a value computes with integers of 64 bits, those aside that tell where elements lie.
+bool computes_wide(const ir::Expr& e) {
+  if (e->op == ir::Op::kLoad) return false;
+  return (e->type == DType::kI64 && !e->args.empty()) ||
+         std::any_of(e->args.begin(), e->args.end(), computes_wide);
 }
 
 /// A constant that an extent is not above; nothing where none is known.
@@ -59,16 +104,6 @@ std::optional<int64_t> most_terms(const ir::Stage& s) {
   return terms;
 }
 
-/// `value` as an integer of a narrower type that holds it.
-ir::Expr narrowed(const ir::Expr& value, DType type) {
-  if (value->op == ir::Op::kInt) return ir::make_int(value->i, type);
-  if (value->op == ir::Op::kSelect) {
-    return ir::make_select(value->args[0], narrowed(value->args[1], type),
-                           narrowed(value->args[2], type));
-  }
-  return ir::make_cast(type, value->op == ir::Op::kCast ? value->args[0] : value);
-}
-
 }  // namespace
 
 int64_t terms_in(DType type, const ir::Program& program, const ir::Stage& stage) {
@@ -81,6 +116,7 @@ int64_t terms_in(DType type, const ir::Program& program, const ir::Stage& stage)
 }
 
 std::optional<DType> narrow_sum(const ir::Program& program, const ir::Stage& stage) {
+  if (const auto type = wrapping_sum(program, stage)) return type;
   const auto terms = most_terms(stage);
   for (const DType type : kNarrowSums) {
     const int64_t most = terms_in(type, program, stage);
@@ -89,10 +125,22 @@ std::optional<DType> narrow_sum(const ir::Program& program, const ir::Stage& sta
   return std::nullopt;
 }
 
+std::optional<DType> wrapping_sum(const ir::Program& program, const ir::Stage& stage) {
+  const bool sums = stage.reduce == ir::Reduce::kSum && is_int(stage.accumulate) &&
+                    !ir::sums_products(stage) && ir::scattered_vars(stage).empty();
+  if (!sums) return std::nullopt;
+  const int bytes = std::max(bytes_read(program, stage.output), widest_read(program, stage.value));
+  for (const DType type : kWrappingSums) {
+    if (bytes > size_of(type) || size_of(type) >= size_of(stage.accumulate)) continue;
+    return computes_wide(ir::low_bytes(stage.value, type)) ? std::nullopt : std::optional(type);
+  }
+  return std::nullopt;
+}
+
 void sum_narrow(const ir::Program& program, ir::Stage& stage, ir::Buffer& output) {
   const auto type = narrow_sum(program, stage);
   if (!type) return;
-  stage.value = narrowed(stage.value, *type);
+  stage.value = ir::low_bytes(stage.value, *type);
   stage.accumulate = output.type = *type;
 }
 

@@ -25,6 +25,11 @@ bool collides(const Plan& plan, int64_t bytes) {
 /// Fixed by: rounding of sums of cycles.
 constexpr double kSame = 0.999;
 
+/// Vectors in which a tile's columns are read: those of more run in a loop, which registers are not
+/// read in.
+/// Fixed by: loops over vectors, as instruction selection lays them out.
+constexpr int64_t kMostVectors = 16;
+
 /// Cycles of a vector of results on its way out: as it is, after a transposition in registers, and
 /// element by element.
 /// Tuned on: Zen 4 (AVX-512).
@@ -163,6 +168,12 @@ void count_quotients(const ir::Machine& machine, const ir::Stage& p, const std::
   if (near_ends && !machine.masks_lanes) out.lanes_repeat = 0;
 }
 
+/// Vectors of `lanes` that a row of the tile may have, as its root reads them.
+int64_t most_vectors_read(const Plan& plan, const TiledReduction& t, int lanes) {
+  const int64_t read = plan.lanes(widest_type(plan.program(), plan.stage(t.root)));
+  return std::max<int64_t>(kMostVectors * read / lanes, 1);
+}
+
 TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                         const std::string& rows, const Dots& dots) {
   const std::string& columns = axis.var;
@@ -172,6 +183,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   out.lanes = plan.lanes(widest_type(plan.program(), p));
   out.columns = facts.extent(columns);
   out.rows = rows.empty() ? 1 : facts.extent(rows);
+  out.most_vectors = most_vectors_read(plan, t, out.lanes);
   out.vector_loads = out.row_loads = 0;
   const std::string slide = sliding(plan, t, columns, rows);
   std::set<std::string> structures;  // buffers that are read so

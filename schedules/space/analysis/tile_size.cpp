@@ -135,8 +135,9 @@ class TileChoice {
   void consider(const TileProblem& p, bool unrolled) {
     const int64_t column_vectors = std::max<int64_t>((p.columns + p.lanes - 1) / p.lanes, 1);
     const bool alone = p.rows <= 1 && p.epilogue == 0 && p.body <= 1;
-    const int64_t most_vectors = alone ? kMaxAlone : kMaxVectors;
-    for (int64_t vectors = 1; vectors <= std::min(most_vectors, column_vectors); ++vectors) {
+    const int64_t most_vectors =
+        std::min({alone ? kMaxAlone : kMaxVectors, p.most_vectors, column_vectors});
+    for (int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
       for (int64_t rows = 1; rows <= std::min(p.most_rows, std::max<int64_t>(p.rows, 1)); ++rows) {
         consider(p, rows, vectors, unrolled);
       }

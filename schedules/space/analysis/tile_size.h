@@ -25,8 +25,9 @@ struct TileProblem {
   int64_t columns = 1;  ///< extent of the vector axis
   int lanes = 1;
   int64_t most_rows =
-      kMostTileRows;       ///< rows further apart than a cache's sets fall on top of each other
-  int vector_loads = 1;    ///< tensors read as vectors, each once a column vector
+      kMostTileRows;  ///< rows further apart than a cache's sets fall on top of each other
+  int64_t most_vectors = INT64_MAX;  ///< that what reads the tile holds in registers in turn
+  int vector_loads = 1;              ///< tensors read as vectors, each once a column vector
   int odd_loads = 0;       ///< of these, those whose rows begin anywhere: vectors lie across lines
   int kept_loads = 0;      ///< vectors held for several steps, one a column vector
   int kept_by_rows = 0;    ///< the same of what each row reads for itself

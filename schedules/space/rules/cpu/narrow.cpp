@@ -65,14 +65,19 @@ bool apply_narrow(Plan& plan, const std::string& name) {
     return plan.declines("it is no sum of integers");
   }
   if (!s.relations.empty() || !s.at.root()) return plan.declines("its loops are cut already");
-  if (!lies_along_vectors(plan, s)) return plan.declines("lanes of a vector are its partial sums");
-  const NarrowPart part = narrow_part(plan, s);
-  if (part.var.empty()) return plan.declines("no narrower type holds sums of enough terms");
+  const bool wraps = wrapping_sum(plan.program(), s).has_value();
+  if (!wraps && !lies_along_vectors(plan, s)) {
+    return plan.declines("lanes of a vector are its partial sums");
+  }
+  const NarrowPart part = wraps ? NarrowPart() : narrow_part(plan, s);
+  if (!wraps && part.var.empty()) {
+    return plan.declines("no narrower type holds sums of enough terms");
+  }
   if (plan.decide("sum " + name + " narrow", 2, 1) == 0) {
     return plan.declines("its sums were decided to be as wide as it is");
   }
   const std::string sums = plan.fresh_stage(name + ".n");
-  if (part.steps < plan.facts(name).extent(part.var)) {
+  if (!wraps && part.steps < plan.facts(name).extent(part.var)) {
     return plan.add(step::split_reduction({name, part.var}, part.steps, sums));
   }
   if (!plan.add(step::narrow(name, sums))) return false;
@@ -86,7 +91,7 @@ bool apply_narrow(Plan& plan, const std::string& name) {
 const Rule cpu::kNarrow = {
     "narrow",
     "Integers so small that a narrower type holds sums of many are summed in that, in more lanes, "
-    "and those sums in the type of the whole.",
+    "and those sums in the type of the whole. Sums of which readers take few bytes are no wider.",
     apply_narrow,
 };
 
