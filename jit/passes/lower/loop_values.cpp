@@ -190,6 +190,16 @@ Span LoopValues::range_of(Instance& in, int node) {
     s.lo += *base;
     return s;
   }
+  if (n.fused_by >= 0 && in.loops->parent[static_cast<size_t>(n.fused_by)] == node) {
+    const auto fuse = static_cast<size_t>(n.fused_by);
+    const int both = in.loops->outer[fuse];
+    extent_of(in, both);  // finds the trips
+    if (const Span s = range_of(in, both); in.trips[fuse] > 0 && any_open(in, both)) {
+      const Poly first = floor_div(s.lo, in.trips[fuse], &facts_);
+      const Poly last = floor_div(s.lo + s.extent - Poly(1), in.trips[fuse], &facts_);
+      return {first, last - first + Poly(1)};
+    }
+  }
   if (n.factored >= 0) {
     const Span& w = in.window[in.stage().vars.size() + static_cast<size_t>(n.factored)];
     return {w.lo, min(w.lo + w.extent, extent_of(in, node), &facts_) - w.lo};

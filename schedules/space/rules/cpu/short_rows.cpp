@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "schedules/space/analysis/periods.h"
+#include "schedules/space/analysis/row_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -146,6 +147,45 @@ bool moves_alone(const Access& a, const ir::Stage& s, const Pair& pair) {
   });
 }
 
+/// Producers that have one value a row, as vectors along rows compute them, and that nothing else
+/// reads.
+RowMembers values_of_rows(const Plan& plan, const ir::Stage& s, const Pair& pair) {
+  std::vector<std::string> prefix;
+  RowMembers members = row_members(plan, s, prefix, Kept::kNot);
+  if (prefix.size() + 1 != s.vars.size() || prefix.back() != pair.outer) return {};
+  const auto stays = [&](const RowMembers::value_type& member) {
+    const ir::Stage& made = plan.stage(member.first);
+    if (made.reduce != ir::Reduce::kNone || made.vars.size() != prefix.size()) return true;
+    const auto readers = readers_of(plan.program(), made.output);
+    return std::any_of(readers.begin(), readers.end(), [&](size_t r) {
+      const std::string& reader = plan.program().stages[r].name;
+      return reader != s.name && !members.contains(reader);
+    });
+  };
+  for (size_t before = 0; before != members.size();) {
+    before = members.size();
+    std::erase_if(members, stays);
+  }
+  return members;
+}
+
+/// Computes these in the loop over blocks, each of `rows`, where they fill vectors. What passes
+/// between them then stays near, and rows that both read come from memory once.
+void compute_in_blocks(Plan& plan, const ir::Stage& s, const Pair& pair, const std::string& blocks,
+                       int64_t rows) {
+  RowMembers members = values_of_rows(plan, s, pair);
+  const bool idle = std::any_of(members.begin(), members.end(), [&](const auto& member) {
+    return rows < plan.lanes(widest_type(plan.program(), plan.stage(member.first)));
+  });
+  if (members.empty() || idle) return;
+  if (plan.decide("values of rows of " + s.name + " in its blocks", 2, 1) == 0) return;
+  for (const auto& [member, vars] : members) {
+    for (const std::string& var : vars) plan.set_window(member, var, 1);
+    plan.set_window(member, vars.back(), rows);
+  }
+  compute_members(plan, members, {s.name, blocks});
+}
+
 bool apply_short_rows(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
@@ -217,6 +257,7 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
     vector = all + ".i";
     if (!plan.add(step::split({name, all}, factor, all + ".o", vector, ir::Tail::kPeel)))
       return false;
+    compute_in_blocks(plan, s, pair, all + ".o", step / extent);
   }
   if (!plan.add(step::vectorize({name, vector}))) return false;
   spread(plan, name);
