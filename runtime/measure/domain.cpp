@@ -208,6 +208,24 @@ double Domain::share(const ir::Expr& condition) const {
   return inside > 0 ? static_cast<double>(held) / inside : 1;
 }
 
+double Domain::deciding(const ir::Expr& e, size_t arg) const {
+  const auto otherwise = [](double held) { return held < 1 ? 1 - held : 1; };
+  switch (e->op) {
+    case ir::Op::kSelect: {
+      if (arg == 0) return 1;
+      const double chosen = share(e->args[0]);
+      return arg == 1 ? chosen : otherwise(chosen);
+    }
+    case ir::Op::kAnd:
+    case ir::Op::kOr: {
+      const double held = share(e->args[1 - arg]);
+      return e->op == ir::Op::kAnd ? held : otherwise(held);
+    }
+    default:
+      return 1;
+  }
+}
+
 /// No fewer values than a numbered expression takes.
 Domain::Span Domain::span_of(const ir::Expr& e) const {
   const auto arg = [&](size_t i) { return span_of(e->args[i]); };

@@ -35,6 +35,9 @@ class Domain {
   double points(const Vars& names) const;
   /// The share of the points at which a condition holds: counted at a sample, 1 where data decide.
   double share(const ir::Expr& condition) const;
+  /// In what share of cases argument `arg` of a choice, an `and` or an `or` decides its value, by
+  /// what indices say.
+  double deciding(const ir::Expr& e, size_t arg) const;
   /// Elements of a tensor of that shape which an access reads or writes, each once. An index that
   /// is read from data is taken to be drawn evenly.
   double elements(const std::vector<ir::Expr>& shape, std::span<const ir::Expr> indices) const;

@@ -111,15 +111,8 @@ void ValueWork::add(const ir::Expr& e, bool added, double needed) {
   const double more = std::min(needed, 1 - known);
   if (more <= 0) return;
   known += more;
-  if (e->op == ir::Op::kSelect) {
-    const double chosen = domain_.share(e->args[0]);
-    add(e->args[0], false, more);
-    add(e->args[1], false, more * chosen);
-    add(e->args[2], false, more * (chosen < 1 ? 1 - chosen : 1));
-  } else {
-    const bool sum = (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) && is_float(e->type);
-    for (const ir::Expr& a : e->args) add(a, sum, more);
-  }
+  const bool sum = (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) && is_float(e->type);
+  for (size_t i = 0; i < e->args.size(); ++i) add(e->args[i], sum, more * domain_.deciding(e, i));
   const double n = times(e) * share_ * more;
   if (ir::is_arithmetic(e->op)) operations += n;
   if (!(e->op == ir::Op::kMul && added)) {

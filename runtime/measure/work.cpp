@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "jit/ir/integers.h"
 #include "jit/ir/operations.h"
 #include "jit/ir/product.h"
 #include "jit/ir/recurrence.h"
@@ -47,10 +48,8 @@ ir::Stage with_rounded(ir::Stage stage) {
 template <class F>
 void each_load(const ir::Expr& e, const Domain& domain, double needed, const F& f) {
   if (e->op == ir::Op::kLoad) f(e, needed);
-  const double chosen = e->op == ir::Op::kSelect ? domain.share(e->args[0]) : 1;
   for (size_t i = 0; i < e->args.size(); ++i) {
-    const double share = i == 0 || chosen == 1 ? 1 : i == 1 ? chosen : 1 - chosen;
-    each_load(e->args[i], domain, needed * share, f);
+    each_load(e->args[i], domain, needed * domain.deciding(e, i), f);
   }
 }
 
@@ -157,9 +156,12 @@ class Counter {
         if (!b || (e->name == output.name && b->role != ir::Role::kInOut)) return;
         const std::span<const ir::Expr> indices(e->args.data(), b->shape.size());
         const double most = domain.points(vars_of(e)) * where;
-        const double elements = std::min(most, elements_of(*b, indices, domain)) * needed * chosen;
+        const bool told = std::none_of(indices.begin(), indices.end(), reads_data);
+        const double reach =
+            told ? elements_of(*b, indices, domain) : drawn_from(*b, indices, domain);
+        const double elements = std::min(most, reach) * needed * chosen;
         read_[b->name] += elements;
-        if (std::none_of(indices.begin(), indices.end(), reads_data)) {
+        if (told) {
           double& apart = strided_[b->name];
           const double most = std::min(elements, distinct(*b, domain));
           apart = std::max(apart, most / elements_in_line(*b, indices, domain, unit()) * unit());
@@ -169,13 +171,13 @@ class Counter {
         double& lines = gathered_[b->name][ir::print(e)];
         const double row = row_of(*b, indices, domain);
         const double repeats = size_of(*b, domain) / distinct(*b, domain);
-        lines = std::max(
-            lines, gathered_lines(*b, elements / repeats, row, drawn_from(*b, indices, domain)));
+        lines = std::max(lines, gathered_lines(*b, elements / repeats, row, reach));
       });
     });
   }
 
-  /// Elements that may be chosen: all along dims that data index, else those that indices reach.
+  /// Elements that may be chosen: all along dims that data index, as far as their type reaches,
+  /// else those that indices reach.
   static double drawn_from(const ir::Buffer& b, std::span<const ir::Expr> indices,
                            const Domain& domain) {
     std::vector<ir::Expr> shape, closed;
@@ -183,7 +185,9 @@ class Counter {
     for (size_t d = 0; d < indices.size(); ++d) {
       if (is_repeated(b, d, domain)) continue;
       if (reads_data(indices[d])) {
-        all *= domain.closed(b.shape[d]);
+        const auto range = ir::range_before_wrap(indices[d]);
+        const double most = range ? static_cast<double>(range->hi - range->lo + 1) : INFINITY;
+        all *= std::min(domain.closed(b.shape[d]), std::max(most, 1.0));
       } else {
         shape.push_back(b.shape[d]);
         closed.push_back(indices[d]);

@@ -246,6 +246,30 @@ TEST_CASE("work: ranges and indices that data decide") {
             .singles.all == doctest::Approx(100 * 500 / 10));
 }
 
+TEST_CASE("work: what a condition on indices rules out is not needed") {
+  const auto with = [](const std::string& condition) {
+    return work(
+        "op f(X: f32[N], A: f32[N]) -> (Y: bool[N]) { t[] = sum[r](A[r]); "
+        "Y[i] = X[i] > t[] " +
+        condition + " } N=1000");
+  };
+  CHECK(with("&& i < 2000").bytes_read == 4 * 2000);
+  CHECK(with("&& i < 0").bytes_read == 0);
+  CHECK(with("&& i < 0").operations == 0);
+  CHECK(with("|| i >= 0").bytes_read == 4 * 2000);  // sampled: it may be rare that it fails
+}
+
+TEST_CASE("work: of a large tensor, indices of few bits reach few lines") {
+  const auto read = [](const std::string& type) {
+    return work("op f(X: f32[M,N], B: " + type +
+                "[K]) -> (Y: f32[K]) { Y[k] = sum[m in 0..M](X[m,B[k] + 1] else 0) } M=100 N=5000 "
+                "K=3000")
+        .read_lines;
+  };
+  CHECK(read("u4") < 100 * (2 * 64) + 3000);
+  CHECK(read("i32") > 100 * 64 * 100);
+}
+
 TEST_CASE("work: cold tensors and what data choose from a large one come from memory") {
   const auto of = [](const char* words) {
     return work(std::string("matmul M=10 N=200 K=300 ") + words).memory_lines;
