@@ -60,4 +60,24 @@ Expr identity(Reduce reduce, DType t) {
   }
 }
 
+Expr combination(Reduce reduce, const Expr& a, const Expr& b) {
+  const Op op = [&] {
+    switch (reduce) {
+      case Reduce::kProd:
+        return Op::kMul;
+      case Reduce::kMax:
+        return Op::kMax;
+      case Reduce::kMin:
+        return Op::kMin;
+      case Reduce::kAny:
+        return Op::kOr;
+      case Reduce::kAll:
+        return Op::kAnd;
+      default:
+        return Op::kAdd;
+    }
+  }();
+  return make_binary(op, a, b);
+}
+
 }  // namespace hone::ir

@@ -101,6 +101,8 @@ enum class Reduce : uint8_t { kNone, kSum, kProd, kMax, kMin, kAny, kAll, kLast 
 
 /// The value of an empty reduction: what changes nothing it is combined with.
 Expr identity(Reduce reduce, DType type);
+/// What a reduction makes of two values.
+Expr combination(Reduce reduce, const Expr& a, const Expr& b);
 
 /// What to do where a split does not divide. kExact: it must. kPad: the inner loop runs whole all
 /// the same; what copies read outside a tensor is 0, and results outside theirs are not stored.

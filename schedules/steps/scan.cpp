@@ -15,19 +15,6 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
-Op operation(ir::Reduce reduce) {
-  switch (reduce) {
-    case ir::Reduce::kProd:
-      return Op::kMul;
-    case ir::Reduce::kMax:
-      return Op::kMax;
-    case ir::Reduce::kMin:
-      return Op::kMin;
-    default:
-      return Op::kAdd;
-  }
-}
-
 /// Cuts the chains of a recurrence into blocks. What a block adds up to is known before what
 /// stands before it.
 class BlockedScan {
@@ -188,7 +175,7 @@ class BlockedScan {
                     load(from_zero, {block(), ir::make_int(factor_ - 1)});
     } else {
       const ir::Buffer total = reduced(".total", scan_.combine, scan_.term);
-      state.value = make_binary(operation(scan_.combine), previous, load(total, {block()}));
+      state.value = ir::combination(scan_.combine, previous, load(total, {block()}));
     }
     const ir::Buffer states = add(std::move(state));
     int64_t extent = 0;
