@@ -34,7 +34,11 @@ struct Row {
   int64_t first = 0;      ///< the least term of any element
   int64_t apart = 0;      ///< from an element's index to its place among the results of all terms
   Poly places;            ///< terms in all
+  Expr told;              ///< the place where data tell it, not the index
+  std::vector<std::string> besides = {};  ///< what else tells it
 };
+
+Expr extent_of(const IndexVar& v) { return v.lo ? v.hi - v.lo : v.hi; }
 
 std::optional<int64_t> constant(const Expr& e) {
   int64_t value = 0;
@@ -58,7 +62,7 @@ bool has_vars(const Stage& stage, const Expr& e) {
 std::optional<Row> row_of(const Stage& stage, const IndexVar& v, const IndexVar& r) {
   const auto least = constant(v.lo);
   if (!least || has_vars(stage, v.hi)) return std::nullopt;
-  Row row{v.name, r.name, false, 0, 0, {}};
+  Row row{v.name, r.name, false, 0, 0, {}, {}};
   if (const auto first = constant(r.lo)) {
     const auto end = distance(r.hi, v.name);
     if (!end) return std::nullopt;
@@ -76,18 +80,46 @@ std::optional<Row> row_of(const Stage& stage, const IndexVar& v, const IndexVar&
   return row;
 }
 
+/// The same where data tell the end: no further than what they are checked for.
+std::optional<Row> row_told(const ir::Program& program, const Stage& stage, const IndexVar& r) {
+  const bool backward = !constant(r.lo);
+  const Expr& end = backward ? r.lo : r.hi;
+  const auto check = std::find_if(program.checks.begin(), program.checks.end(),
+                                  [&](const ir::Check& c) { return equal(c.value, end); });
+  if (check == program.checks.end() || (backward && has_vars(stage, r.hi))) return std::nullopt;
+  const auto least = constant(check->lo);
+  if (!least || has_vars(stage, check->hi)) return std::nullopt;
+  Row row;
+  row.term = r.name;
+  row.backward = backward;
+  row.first = backward ? *least : *constant(r.lo);
+  row.places = (backward ? Poly::of(r.hi) : Poly::of(check->hi)) - Poly(row.first);
+  row.told = (Poly::of(end) - Poly(row.first + (backward ? 0 : 1))).expr();
+  int64_t results = 1;
+  for (const IndexVar& v : stage.vars) {
+    if (!ir::mentions_var(end, v.name)) continue;
+    (row.index.empty() ? row.index : row.besides.emplace_back()) = v.name;
+    results *= constant(extent_of(v)).value_or(kFewest);
+  }
+  return row.index.empty() || results < kFewest ? std::nullopt : std::optional(row);
+}
+
 /// Whether anything that decides the terms, their ends aside, mentions the index.
 bool terms_depend(const Stage& stage, const Row& row) {
-  bool any = ir::mentions_var(stage.value, row.index);
+  std::vector<std::string> names = row.besides;
+  names.push_back(row.index);
+  const auto depends = [&](const Expr& e) {
+    const auto on = [&](const std::string& name) { return ir::mentions_var(e, name); };
+    return e && std::any_of(names.begin(), names.end(), on);
+  };
+  if (depends(stage.value)) return true;
+  names.push_back(row.term);
   for (const auto* vars : {&stage.vars, &stage.rvars}) {
     for (const IndexVar& v : *vars) {
-      if (v.name == row.term) continue;
-      for (const Expr& end : {v.lo, v.hi}) {
-        any |= end && (ir::mentions_var(end, row.index) || ir::mentions_var(end, row.term));
-      }
+      if (v.name != row.term && (depends(v.lo) || depends(v.hi))) return true;
     }
   }
-  return any;
+  return false;
 }
 
 Expr with_var(const Expr& e, const std::string& name, const Expr& value) {
@@ -112,6 +144,7 @@ class Rows {
           read(stage, all, *row);
           Row own = *row;
           own.apart = 0;
+          own.told = {};
           go_on(stages, all, own);
           stages.push_back(std::move(all));
         }
@@ -127,11 +160,14 @@ class Rows {
                        !stage.where && !stage.from_old && ir::scattered_vars(stage).empty() &&
                        !ir::is_recurrence(stage);
     if (!whole) return std::nullopt;
-    for (const IndexVar& v : stage.vars) {
-      for (const IndexVar& r : stage.rvars) {
-        const auto row = row_of(stage, v, r);
-        if (row && !terms_depend(stage, *row) && is_long(*row)) return row;
+    const auto pays = [&](const std::optional<Row>& row) {
+      return row && !terms_depend(stage, *row) && is_long(*row);
+    };
+    for (const IndexVar& r : stage.rvars) {
+      for (const IndexVar& v : stage.vars) {
+        if (const auto row = row_of(stage, v, r); pays(row)) return row;
       }
+      if (const auto row = row_told(program_, stage, r); pays(row)) return row;
     }
     return std::nullopt;
   }
@@ -146,7 +182,8 @@ class Rows {
   bool in_place(const Stage& stage, const Row& row) const {
     const IndexVar& v = *stage.var(row.index);
     const Poly besides = Poly::of(v.hi) - row.places;
-    const bool all = constant(v.lo) == 0 && besides.is_constant() && besides.constant() >= 0 &&
+    const bool all = !row.told && constant(v.lo) == 0 && besides.is_constant() &&
+                     besides.constant() >= 0 &&
                      row.apart == (row.backward ? 0 : -besides.constant());
     return all && program_.buffer(stage.output)->type == stage.accumulate &&
            stage.value->type == stage.accumulate;
@@ -174,13 +211,19 @@ class Rows {
     program_.buffers.push_back(std::move(b));
   }
 
+  static bool is_beside(const Row& row, const std::string& name) {
+    return std::count(row.besides.begin(), row.besides.end(), name) != 0;
+  }
+
   /// A stage like `stage` whose index goes through all terms.
   Stage all_places(const Stage& stage, const Row& row) {
     Stage out = stage;
     out.name = fresh(stage.name);
+    std::erase_if(out.vars, [&](const IndexVar& v) { return is_beside(row, v.name); });
     for (IndexVar& v : out.vars) {
       if (v.name == row.index) v = {row.index, {}, row.places.expr()};
     }
+    for (const std::string& name : row.besides) remove_loop(out, name);
     add_buffer(out);
     return out;
   }
@@ -188,15 +231,17 @@ class Rows {
   /// Has `stage` read its results among those of all terms; before the first there are none.
   void read(Stage& stage, const Stage& all, const Row& row) const {
     Prover prover(program_.dims);
+    const Expr at =
+        row.told ? row.told : (Poly::of(ir::make_var(row.index)) + Poly(row.apart)).expr();
     std::vector<Expr> indices;
     for (const IndexVar& v : stage.vars) {
       prover.add_variable({v.name, v.lo ? v.lo : ir::make_int(0), v.hi});
-      const Expr own = ir::make_var(v.name);
-      indices.push_back(v.name == row.index ? (Poly::of(own) + Poly(row.apart)).expr() : own);
+      if (is_beside(row, v.name)) continue;
+      indices.push_back(v.name == row.index ? at : ir::make_var(v.name));
     }
-    const Poly place = Poly::of(ir::make_var(row.index)) + Poly(row.apart);
-    const bool inside = prover.non_negative(place.expr()) == Proof::kYes &&
-                        prover.non_negative((row.places - Poly(1) - place).expr()) == Proof::kYes;
+    const Expr after = (row.places - Poly(1) - Poly::of(at)).expr();
+    const bool inside = !row.told && prover.non_negative(at) == Proof::kYes &&
+                        prover.non_negative(after) == Proof::kYes;
     const Expr none = inside ? Expr() : ir::identity(stage.reduce, stage.accumulate);
     stage.value = ir::make_load(all.output, stage.accumulate, std::move(indices), none);
     for (const IndexVar& r : stage.rvars) remove_loop(stage, r.name);
