@@ -12,6 +12,22 @@ namespace hone::jit {
 
 using namespace ir;
 
+namespace {
+
+/// Whether a window, along all dims but the carried one, depends on the loop whose variable that
+/// is.
+bool moves_aside(const std::vector<Span>& window, size_t carried, const Poly& value) {
+  if (value.is_constant()) return false;
+  const int loop = value.terms()[0].factors[0]->id;
+  for (size_t d = 0; d < window.size(); ++d) {
+    if (d == carried) continue;
+    if (window[d].lo.mentions_loop(loop) || window[d].extent.mentions_loop(loop)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 /// Initialises the window over the loops from `depth` on that are not reduced, in their order. The
 /// loops of a scatter are made for terms. Where none is a vector, the one that runs along memory
 /// becomes the innermost one, and a vector.
@@ -106,6 +122,11 @@ void Lowering::keep_earlier(Instance& in, const std::string& loop_name, size_t s
           begin && (*begin == Poly() || (youngest && *begin == *youngest + Poly(1)));
       follows = window[carried.dim].lo == *value && window[carried.dim].extent == Poly(1) &&
                 l.mark == Mark::kSerial && goes_on;
+      // Each iteration needs what the one before made.
+      if (moves_aside(window, carried.dim, *value)) {
+        reject("stage " + s.name + " goes on along " + carried.var + " in loop " + loop_name +
+               ", whose iterations take other elements along another dim");
+      }
       break;
     }
     once = value && value->is_constant();
