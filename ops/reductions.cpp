@@ -107,6 +107,8 @@ void Reductions::close_scope(Draft& draft, size_t outer) {
     for (const Index& r : draft.rvars)
       any |= ir::mentions_var(r.lo, name) || ir::mentions_var(r.hi, name);
     for (const Need& n : draft.needs) any |= ir::mentions_var(n.condition, name);
+    // Reads are proved inside their tensors even where `x*0` leaves nothing of them.
+    for (const Access& a : draft.accesses) any |= ir::mentions_var(a.load, name);
     return any;
   };
   for (const Index& index : c_.scope) {
