@@ -44,6 +44,14 @@ bool is_one_to_one(const ir::Expr& index) {
   return affine && vars_of(index).size() == 1;
 }
 
+bool is_scaled(const ir::Expr& index) {
+  if (index->op != ir::Op::kMul && index->op != ir::Op::kBitXor) return is_one_to_one(index);
+  const size_t constant = ir::is_const(index->args[0]) ? 0 : 1;
+  const ir::Expr& by = index->args[constant];
+  const bool keeps = ir::is_const(by) && (index->op == ir::Op::kBitXor || by->i != 0);
+  return keeps && is_one_to_one(index->args[1 - constant]);
+}
+
 Vars vars_of(const ir::Expr& e) {
   Vars names;
   ir::visit(e, [&](const ir::Expr& x) {
@@ -93,11 +101,18 @@ void Domain::add(const ir::IndexVar& v) {
     r.named = vars_of(v.hi);
     if (v.lo) r.named.merge(vars_of(v.lo));
   } else {
-    r.extent = !v.lo || is_closed(v.lo) ? drawn(v) : walked(v.name);
+    r.extent = !v.lo || is_closed(v.lo) ? drawn(v) : std::min(walked(v.name), most_of(v.hi));
     r.whole = {0, static_cast<int64_t>(r.extent) - 1, 1};
   }
   values_.push_back(r.whole.lo);
   ranges_.push_back(std::move(r));
+}
+
+/// The most that an end read from data can be, by its type.
+double Domain::most_of(ir::Expr end) {
+  while (end->op == ir::Op::kCast) end = end->args[0];
+  const auto range = ir::range_before_wrap(end);
+  return range ? static_cast<double>(range->hi) : INFINITY;
 }
 
 /// How many values a range has on average whose end is read from data. The end is taken to be drawn
@@ -106,11 +121,7 @@ double Domain::drawn(const ir::IndexVar& v) const {
   for (const ir::Check& check : program_.checks) {
     if (!equal(check.value, v.hi)) continue;
     double most = closed(check.hi);
-    ir::Expr end = v.hi;
-    while (end->op == ir::Op::kCast) end = end->args[0];
-    if (const auto range = ir::range_before_wrap(end)) {
-      most = std::min(most, static_cast<double>(range->hi));
-    }
+    most = std::min(most, most_of(v.hi));
     return std::max(0.0, (closed(check.lo) + most) / 2 - (v.lo ? closed(v.lo) : 0));
   }
   return walked(v.name);
@@ -296,28 +307,28 @@ double Domain::step(const ir::Expr& index) const {
   return std::max(1.0, static_cast<double>(span_of(numbered(index)).step));
 }
 
-double Domain::elements(const std::vector<ir::Expr>& shape,
-                        std::span<const ir::Expr> indices) const {
-  double product = 1;
+/// How many values an index takes inside a dim of that extent.
+double Domain::values_inside(const ir::Expr& index, double extent) const {
+  double values = points(vars_of(index));
+  if (has_load(index)) {
+    if (extent > 0) values = extent * (1 - std::exp(-values / extent));
+  } else if (is_closed(index)) {
+    Span span = span_of(numbered(index));
+    if (span.step > 0 && span.lo < 0) span.lo += (-span.lo + span.step - 1) / span.step * span.step;
+    span.hi = std::min(span.hi, static_cast<int64_t>(extent) - 1);
+    values = std::min(values, span.count());
+  }
+  return std::min(values, extent);
+}
+
+double Domain::inside(const std::vector<ir::Expr>& shape, std::span<const ir::Expr> indices) const {
   Vars names;
   std::map<std::string, double> inside;  // values of a variable with which an index exists
   for (size_t d = 0; d < shape.size() && d < indices.size(); ++d) {
     const Vars own = vars_of(indices[d]);
-    const double extent = closed(shape[d]);
-    double values = points(own);
-    if (has_load(indices[d])) {
-      if (extent > 0) values = extent * (1 - std::exp(-values / extent));
-    } else if (is_closed(indices[d])) {
-      Span span = span_of(numbered(indices[d]));
-      if (span.step > 0 && span.lo < 0)
-        span.lo += (-span.lo + span.step - 1) / span.step * span.step;
-      span.hi = std::min(span.hi, static_cast<int64_t>(extent) - 1);
-      values = std::min(values, span.count());
-    }
-    values = std::min(values, extent);
-    product *= values;
     names.insert(own.begin(), own.end());
-    if (!is_one_to_one(indices[d])) continue;
+    if (!is_scaled(indices[d])) continue;
+    const double values = values_inside(indices[d], closed(shape[d]));
     double& least = inside.emplace(*own.begin(), values).first->second;
     least = std::min(least, values);
   }
@@ -325,7 +336,16 @@ double Domain::elements(const std::vector<ir::Expr>& shape,
   for (const auto& [name, values] : inside) {
     if (const double all = points({name}); all > 0) reached *= std::min(1.0, values / all);
   }
-  return std::min(product, reached);
+  return reached;
+}
+
+double Domain::elements(const std::vector<ir::Expr>& shape,
+                        std::span<const ir::Expr> indices) const {
+  double product = 1;
+  for (size_t d = 0; d < shape.size() && d < indices.size(); ++d) {
+    product *= values_inside(indices[d], closed(shape[d]));
+  }
+  return std::min(product, inside(shape, indices));
 }
 
 }  // namespace hone::runtime

@@ -19,6 +19,8 @@ Vars vars_of(const ir::Expr& e);
 
 /// True where a value of the index is of one value of its only variable.
 bool is_one_to_one(const ir::Expr& index);
+/// True of such an index, of a multiple of one, or of one with bits turned over.
+bool is_scaled(const ir::Expr& index);
 
 /// True of what indices and dims decide, not tensors or scalars of the call.
 bool is_closed(const ir::Expr& e);
@@ -41,6 +43,8 @@ class Domain {
   /// Elements of a tensor of that shape which an access reads or writes, each once. An index that
   /// is read from data is taken to be drawn evenly.
   double elements(const std::vector<ir::Expr>& shape, std::span<const ir::Expr> indices) const;
+  /// Points of an access's variables at which all of its closed indices lie inside that shape.
+  double inside(const std::vector<ir::Expr>& shape, std::span<const ir::Expr> indices) const;
   /// How far apart the values of a closed index are at least.
   double step(const ir::Expr& index) const;
   /// The value of an expression of dims and constants; 1 for others.
@@ -63,8 +67,10 @@ class Domain {
 
   ir::Expr numbered(const ir::Expr& e) const;
   void add(const ir::IndexVar& v);
+  static double most_of(ir::Expr end);
   double drawn(const ir::IndexVar& v) const;
   double walked(const std::string& name) const;
+  double values_inside(const ir::Expr& index, double extent) const;
   double count(const Vars& names, size_t from, std::vector<int64_t>& values) const;
   Span span_of(const ir::Expr& e) const;
 

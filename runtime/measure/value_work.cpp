@@ -2,6 +2,7 @@
 #include "runtime/measure/value_work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "jit/ir/operations.h"
@@ -94,8 +95,9 @@ ValueWork::ValueWork(const ir::Program& program, const ir::Target& target, const
       widest_(cuts_integers(program) ? 4 : 8) {}
 
 void ValueWork::add_reduction(const ir::Stage& stage) {
-  const double n = share_ * apart(stage.value, kMostApart,
-                                  [&](const ir::Expr& e) { return domain_.points(moving(e)); });
+  const double n = share_ * apart(stage.value, kMostApart, [&](const ir::Expr& e) {
+                     return std::min(domain_.points(moving(e)), varying(e, moving(e)) + 1);
+                   });
   operations += n;
   const bool fused = stage.value->op == ir::Op::kMul && is_float(stage.accumulate);
   count(stage.value, stage.accumulate, n, fused ? 0 : n);
@@ -160,17 +162,58 @@ double ValueWork::apart(const ir::Expr& e, int most, const F& points) const {
   const double together = points(e);
   const ir::Expr choice = most > 0 ? choice_in(e) : ir::Expr();
   if (!choice) return together;
-  const auto with = [&](const ir::Expr& value) {
-    const ir::Expr one = ir::rewrite(
-        e, [&](const ir::Expr& x) { return ir::equal(x, choice) ? value : ir::Expr(); });
-    return apart(one, most - 1, points);
+  const Vars told = vars_of(choice->args[0]);
+  const auto with = [&](size_t arg) {
+    const ir::Expr one = ir::rewrite(e, [&](const ir::Expr& x) {
+      return ir::equal(x, choice) ? choice->args[arg] : ir::Expr();
+    });
+    // Of points that differ in the condition's variables, those where it chooses this.
+    const Vars own = moving(one);
+    const bool differ = std::includes(own.begin(), own.end(), told.begin(), told.end());
+    return apart(one, most - 1, points) * (differ ? domain_.deciding(choice, arg) : 1);
   };
-  return std::min(together, with(choice->args[1]) + with(choice->args[2]));
+  return std::min(together, with(1) + with(2));
 }
 
 double ValueWork::times(const ir::Expr& e) const {
   const auto together = [&](const ir::Expr& x) { return times_together(x); };
   return e->op == ir::Op::kSelect ? together(e) : apart(e, kMostApart, together);
+}
+
+namespace {
+
+/// True of a value that is NaN wherever some read of it lies outside its tensor.
+bool is_nan_outside(const ir::Expr& e) {
+  if (e->op == ir::Op::kLoad) {
+    return e->guarded && e->args.back()->op == ir::Op::kFloat && std::isnan(e->args.back()->f);
+  }
+  const bool passes = is_float(e->type) && (ir::is_arithmetic(e->op) || e->op == ir::Op::kCast) &&
+                      e->op != ir::Op::kMin && e->op != ir::Op::kMax;
+  return passes && std::any_of(e->args.begin(), e->args.end(), is_nan_outside);
+}
+
+}  // namespace
+
+/// Of the points of `names`, those where `e` is not one constant: no read of it lies inside there.
+double ValueWork::varying(const ir::Expr& e, const Vars& names) const {
+  const double all = domain_.points(names);
+  if (e->op == ir::Op::kVar) return all;
+  if (e->op == ir::Op::kLoad) {
+    const ir::Buffer* b = program_.buffer(e->name);
+    if (!b || !e->guarded) return all;
+    Vars others = names;
+    for (const std::string& own : vars_of(e)) others.erase(own);
+    const double inside = domain_.inside(b->shape, {e->args.data(), b->shape.size()});
+    return std::min(all, inside * domain_.points(others));
+  }
+  double sum = 0, least = all;
+  const bool chosen = e->op == ir::Op::kSelect && is_closed(e->args[0]);
+  for (size_t i = chosen ? 1 : 0; i < e->args.size(); ++i) {
+    const double own = varying(e->args[i], names);
+    sum += own;
+    if (is_nan_outside(e) && is_nan_outside(e->args[i])) least = std::min(least, own);
+  }
+  return std::min(least, sum);
 }
 
 double ValueWork::times_together(const ir::Expr& e) const {
@@ -192,7 +235,7 @@ double ValueWork::times_together(const ir::Expr& e) const {
   };
   look(look, e);
   return std::min({domain_.points(moving(e)), choices * domain_.points(outside),
-                   choices * elements * domain_.points(beside)});
+                   choices * elements * domain_.points(beside), varying(e, moving(e)) + 1});
 }
 
 }  // namespace hone::runtime

@@ -48,6 +48,7 @@ class ValueWork {
   /// The choices of what a value depends on: of its indices, or of the elements that it reads and
   /// the indices beside them. A condition on indices is one of two, whatever they are.
   double times(const ir::Expr& e) const;
+  double varying(const ir::Expr& e, const Vars& names) const;
   double times_together(const ir::Expr& e) const;
 
   const ir::Program& program_;

@@ -157,8 +157,8 @@ class Counter {
         const std::span<const ir::Expr> indices(e->args.data(), b->shape.size());
         const double most = domain.points(vars_of(e)) * where;
         const bool told = std::none_of(indices.begin(), indices.end(), reads_data);
-        const double reach =
-            told ? elements_of(*b, indices, domain) : drawn_from(*b, indices, domain);
+        const double from = told ? INFINITY : drawn_from(*b, indices, domain);
+        const double reach = std::min(from, elements_of(*b, indices, domain));
         const double elements = std::min(most, reach) * needed * chosen;
         read_[b->name] += elements;
         if (told) {
@@ -171,7 +171,7 @@ class Counter {
         double& lines = gathered_[b->name][ir::print(e)];
         const double row = row_of(*b, indices, domain);
         const double repeats = size_of(*b, domain) / distinct(*b, domain);
-        lines = std::max(lines, gathered_lines(*b, elements / repeats, row, reach));
+        lines = std::max(lines, gathered_lines(*b, elements / repeats, row, from));
       });
     });
   }
@@ -229,16 +229,21 @@ class Counter {
     return std::clamp(least * each, each, std::max(unit(), each));
   }
 
-  /// Of the constants that a partial product of them is made of: a call may read those instead.
-  double bytes_behind(const ir::Buffer& b) const {
-    if (!is_partial(b.name)) return size_of(b, domains_[0]) * hone::size_of(b.type);
+  /// Of a tensor, or of the constants that it is made of: a call may read those instead.
+  double bytes_behind(const ir::Buffer& b) {
+    if (const auto known = behind_.find(b.name); known != behind_.end()) return known->second;
+    const double own = size_of(b, domains_[0]) * hone::size_of(b.type);
+    const ir::Stage* made = b.role == ir::Role::kTemp ? program_.producer(b.name) : nullptr;
+    if (!made) return own;
     Vars behind;
-    ir::visit(program_.producer(b.name)->value, [&](const ir::Expr& e) {
-      if (e->op == ir::Op::kLoad) behind.insert(e->name);
+    each_expr(*made, [&](const ir::Expr& root) {
+      ir::visit(root, [&](const ir::Expr& e) {
+        if (e->op == ir::Op::kLoad && e->name != b.name) behind.insert(e->name);
+      });
     });
     double bytes = 0;
     for (const std::string& name : behind) bytes += bytes_behind(*program_.buffer(name));
-    return bytes;
+    return behind_[b.name] = is_partial(b.name) ? bytes : std::min(own, bytes);
   }
 
   void add_bytes(const ir::Buffer& b) {
@@ -278,7 +283,8 @@ class Counter {
   std::vector<Domain> domains_;                   ///< per stage
   Vars bound_;                                    ///< buffers that the call finds ready
   std::map<std::string, double> read_, written_;  ///< elements, by the buffer
-  std::map<std::string, double> strided_;         ///< bytes of lines that one access reads, at best
+  std::map<std::string, double> behind_;   ///< bytes, of temporaries that the call finds ready
+  std::map<std::string, double> strided_;  ///< bytes of lines that one access reads, at best
   /// Bytes of lines that data choose, by the buffer and the text of the read.
   std::map<std::string, std::map<std::string, double>> gathered_;
 };
