@@ -121,8 +121,9 @@ Expr Accesses::translate_load(Instance& in, const Expr& e) {
   std::vector<Poly> indices;
   const size_t dims = e->args.size() - (e->guarded ? 1 : 0);
   for (size_t d = 0; d < dims; ++d) indices.push_back(index(in, e->args[d]));
+  const std::vector<Poly> places = indices;
   const bool earlier = s.carried >= 0 && count_back(in, s, e->name, indices) > 0;
-  const bool guarded = e->guarded && !earlier;  // what stands before the first is stored there
+  const bool guarded = e->guarded;
   Node n;
   n.op = Op::kLoad;
   n.type = e->type;
@@ -138,16 +139,18 @@ Expr Accesses::translate_load(Instance& in, const Expr& e) {
   Expr inside = make_int(1, DType::kBool);
   bool never = false;
   std::vector<std::pair<Poly, Poly>> required;
-  const auto require = [&](const Poly& from, const Poly& extent) {
+  // What stands before the first element along a carried dim is stored there.
+  const auto require = [&](const Poly& from, const Poly& extent, bool stored) {
     for (const auto& [same_from, same_extent] : required) {
       if (same_from == from && same_extent == extent) return;
     }
     required.emplace_back(from, extent);
     const Poly last = extent - Poly(1) - from;
-    never |= facts_.nonnegative(Poly(-1) - from) || facts_.nonnegative(Poly(-1) - last);
+    never |=
+        (!stored && facts_.nonnegative(Poly(-1) - from)) || facts_.nonnegative(Poly(-1) - last);
     const bool below = facts_.nonnegative(last);
     // What grows past 64 bits comes back as a negative number.
-    if (!facts_.nonnegative(from) || (!below && !facts_.upper(from))) {
+    if (!stored && (!facts_.nonnegative(from) || (!below && !facts_.upper(from)))) {
       inside = make_binary(Op::kAnd, inside, make_binary(Op::kLe, make_int(0), from.expr()));
     }
     if (!below) {
@@ -155,9 +158,10 @@ Expr Accesses::translate_load(Instance& in, const Expr& e) {
     }
   };
   for (size_t d = 0; d < dims; ++d) {
+    const bool stored = earlier && static_cast<int>(d) == s.carried;
     // A window that a fill reads holds zeros of its own.
-    if (!fills_in && d < whole.shape.size()) require(indices[d], index(in, whole.shape[d]));
-    require(indices[d] - s.base[d], s.shape[d]);
+    if (!fills_in && d < whole.shape.size()) require(places[d], index(in, whole.shape[d]), stored);
+    require(indices[d] - s.base[d], s.shape[d], false);
     if (never && tested && tested_) tested_->push_back(make_int(0, DType::kBool));
     if (never) return translate(in, otherwise);
   }
