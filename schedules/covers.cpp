@@ -474,17 +474,37 @@ class Coverage {
     });
   }
 
-  /// No element is computed twice: the second time would read the result of the first.
+  /// No element is computed twice: the second time would read the result of the first. Readers take
+  /// it at one place, which each loop around it moves. What none reads goes with the owner's
+  /// indices.
   bool apart(const Stage& owner) {
-    bool plain = are_boxes(owner, position_of(owner, s_.at.loop));
+    const size_t last = position_of(owner, s_.at.loop);
+    bool plain = are_boxes(owner, last);
+    std::vector<Expr> place;
     for (const Stage* r : readers(s_)) {
       plain = plain && r->name == owner.name;
       jit::each_load(*r, [&](const Expr& load) {
         if (load->name != s_.output) return;
-        for (const Expr& e : load->args) {
-          plain = plain && e->op == ir::Op::kVar && !owner.is_reduction_var(e->name);
-        }
+        if (place.empty()) place = load->args;
+        plain = plain && std::equal(place.begin(), place.end(), load->args.begin(),
+                                    load->args.end(), ir::equal);
       });
+    }
+    const auto moves = [&](const ir::IndexVar& v) {
+      return std::any_of(place.begin(), place.end(),
+                         [&](const Expr& e) { return e->op == ir::Op::kVar && e->name == v.name; });
+    };
+    for (const Expr& e : place) {
+      plain = plain && e->op == ir::Op::kVar && !owner.is_reduction_var(e->name);
+    }
+    for (const auto* vars : {&owner.vars, &owner.rvars}) {
+      for (const ir::IndexVar& v : *vars) {
+        int64_t extent = 0;
+        const bool once = !v.lo && ir::is_const(v.hi, &extent) && extent == 1;
+        const auto around = [&](size_t i) { return i <= last; };
+        const bool still = !place.empty() && !once && !moves(v);
+        plain = plain && !(still && stands(owner, v.name, around));
+      }
     }
     return plain ||
            fail("may compute elements twice, and " + s_.name + " reads what it overwrites");
