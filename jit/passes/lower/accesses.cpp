@@ -57,11 +57,22 @@ Span Accesses::reduction_span(Instance& in, size_t rvar) {
   return {lo, bound(v.hi) - lo};
 }
 
+/// True of what data of 64 bits are made into, unless it is known not to wrap around.
+bool Accesses::may_wrap(const Expr& e) const {
+  const bool wide = any_node(e, [](const Expr& x) {
+    const bool made = x->op == Op::kCast && !is_int(x->args[0]->type);
+    return x->type == DType::kI64 && (x->op == Op::kLoad || x->op == Op::kScalar || made);
+  });
+  if (!wide || e->op == Op::kLoad) return false;
+  const Poly p = Poly::of(e, &facts_);
+  return !facts_.lower(p) || !facts_.upper(p);
+}
+
 /// Integer comparisons that the loops' ranges decide become constants.
 Expr Accesses::compare(Instance& in, const Expr& e) {
   const Expr a = translate(in, e->args[0]);
   const Expr b = translate(in, e->args[1]);
-  if (a->type != DType::kI64) return make_binary(e->op, a, b);
+  if (a->type != DType::kI64 || may_wrap(a) || may_wrap(b)) return make_binary(e->op, a, b);
   if (e->op == Op::kEq || e->op == Op::kNe) {
     const Poly apart = Poly::of(b, &facts_) - Poly::of(a, &facts_);
     if (apart == Poly()) return make_int(e->op == Op::kEq, DType::kBool);

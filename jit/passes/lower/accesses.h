@@ -43,6 +43,7 @@ class Accesses final : public LoweringPart {
 
  private:
   ir::Expr translate_load(Instance& in, const ir::Expr& e);
+  bool may_wrap(const ir::Expr& e) const;
   ir::Expr compare(Instance& in, const ir::Expr& e);
   bool proves_inside(const Storage& s, const std::vector<ir::Poly>& indices,
                      const ir::Buffer& whole);
