@@ -75,8 +75,8 @@ int call_overhead(const Options& options) {
   if (!engine) return runtime::report(options.common, engine.failure());
   auto problem = (*engine)->parse("matmul M=8 N=16 K=8");
   if (!problem) return runtime::report(options.common, problem.failure());
-  auto fixture = runtime::Fixture::create(*problem, {}, jit::DataSet::kIntegers,
-                                          runtime::Guard::kFar, 1, runtime::kStagger);
+  auto fixture = runtime::Fixture::create(*problem, {}, jit::DataSet::kTimed, runtime::Guard::kFar,
+                                          1, runtime::kStagger);
   auto kernel = (*engine)->compile(*problem, CompileOptions{});
   if (!fixture || !kernel) return 1;
   auto call = runtime::KernelCall::create(*kernel, *fixture);

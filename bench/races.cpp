@@ -147,7 +147,7 @@ Result<Done> Races::race_one(const std::string& text) {
   }
   auto fixture =
       runtime::Fixture::create(*problem, runtime::timing_dims(problem->program),
-                               jit::DataSet::kIntegers, runtime::Guard::kFar, 1, runtime::kStagger);
+                               jit::DataSet::kTimed, runtime::Guard::kFar, 1, runtime::kStagger);
   if (!fixture) return fixture.failure();
   fixture->reset();
   const std::string plain = schedules::default_schedule(problem->program, engine_->target).text();

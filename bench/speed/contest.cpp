@@ -94,7 +94,7 @@ int64_t ids_of(const Fixture& fixture) {
 }
 
 Result<Done> SpeedProblem::add_fixture() {
-  auto fixture = Fixture::create(problem_, dims_, jit::DataSet::kIntegers, Guard::kFar,
+  auto fixture = Fixture::create(problem_, dims_, jit::DataSet::kTimed, Guard::kFar,
                                  fixtures_.size() + 1, runtime::kStagger);
   if (!fixture) return fixture.failure();
   even_offsets(*fixture, ids_of(*fixture));

@@ -9,14 +9,15 @@
 
 namespace hone::jit {
 
-/// Data sets that inputs are filled with to check a kernel.
+/// Data sets that inputs are filled with, to check a kernel and to time it.
 enum class DataSet : uint8_t {
   kIntegers,  ///< small whole numbers: linear ops are exact in any order
   kRandom,    ///< both signs, several magnitudes, zeros and denormals
   kSpecial,   ///< as kRandom, with a row of NaN and a row of infinities in the first float tensor
+  kTimed,     ///< floats of both signs below 1, none near 0; small whole numbers: not to check on
 };
 
-/// Fixed by: the sets of data that there are.
+/// Fixed by: the sets of data to check on, which are the first.
 inline constexpr int kDataSetCount = 3;
 std::string_view name_of(DataSet set);
 

@@ -35,7 +35,7 @@ Result<Done> check_drawn(const KernelCall& call, Fixture& fixture) {
 Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const ops::Problem& problem,
                       const std::vector<int64_t>& dims, Limits* limits) {
   // Tensor cores draw less power on small integers, and run faster than on what users have.
-  const auto set = kernel->gpu ? jit::DataSet::kRandom : jit::DataSet::kIntegers;
+  const auto set = kernel->gpu ? jit::DataSet::kRandom : jit::DataSet::kTimed;
   auto fixture = Fixture::create(problem, dims, set, Guard::kFar, 1, kStagger);
   if (!fixture) return fixture.failure();
   fixture->reset();

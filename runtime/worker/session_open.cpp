@@ -126,7 +126,7 @@ Result<Done> Session::make_fixtures() {
 Result<Done> Session::make_timing_fixtures() {
   if (gpu_) return Done{};
   for (const auto& dims : timing_points(problem_->program)) {
-    auto f = Fixture::create(*problem_, dims, jit::DataSet::kIntegers, Guard::kFar, 1, kStagger);
+    auto f = Fixture::create(*problem_, dims, jit::DataSet::kTimed, Guard::kFar, 1, kStagger);
     if (!f) return f.failure();
     f->reset();
     timing_.push_back(std::move(*f));
