@@ -68,7 +68,8 @@ std::vector<ir::Dim> dims_to_try(const ir::Program& program) {
         open.hi = stride = least + kApart;
       }
       const ir::Expr& extent = b.shape[b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim)];
-      least = std::max<int64_t>(1, stride * evaluate(number_dims(extent, program.dims), largest));
+      // A dim of one element may have any stride: what lies beyond it is no nearer.
+      least = std::max(least, stride * evaluate(number_dims(extent, program.dims), largest));
     }
   }
   return dims;

@@ -92,6 +92,8 @@ TEST_CASE("check: strides given at the call are those of rows side by side and s
   auto engine = EngineState::create(options);
   REQUIRE(engine);
   for (const char* text : {"matmul M=4 N=8 K=16 A.stride=(?,1)", "add_rows M=3 N=5 Y.stride=(?,?)",
+                           "op f(X: f32[A,B,C]) -> (Y: f32[A,B,C]) { Y[i,j,k] = X[i,j,k] } "
+                           "A=1 B=3 C=3 Y.stride=(17,17,?)",
                            "matmul M=1..4 N=8 K=1..16 A.stride=(?,1) C.stride=(?,1)"}) {
     CAPTURE(text);
     const ops::Problem problem = problem_of(text);
