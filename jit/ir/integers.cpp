@@ -203,6 +203,55 @@ std::optional<IntegerRange> range_before_wrap(const Expr& e) {
   }
 }
 
+bool stays_near(const Expr& e) {
+  // Chosen: beyond any extent or stride; a dozen in a sum stay within kNear (not measured).
+  constexpr int64_t kFarConstant = int64_t{1} << 48, kFarFactor = int64_t{1} << 31;
+  constexpr int64_t kFewBits = 16;  // of shifts. Chosen: half of a factor's (not measured).
+  if (e->type != DType::kI64) return true;
+  const auto all = [&](size_t first) {
+    return std::all_of(e->args.begin() + static_cast<int64_t>(first), e->args.end(), stays_near);
+  };
+  const auto constant_within = [](const Expr& x, int64_t least, int64_t most) {
+    int64_t c = 0;
+    return is_const(x, &c) && c >= least && c <= most;
+  };
+  switch (e->op) {
+    case Op::kInt:
+      return constant_within(e, -kFarConstant, kFarConstant);
+    case Op::kVar:
+    case Op::kDim:
+      return true;
+    case Op::kCast:
+      return is_int(e->args[0]->type) && all(0);
+    case Op::kMul:
+      return all(0) && std::all_of(e->args.begin(), e->args.end(), [&](const Expr& x) {
+               return !is_const(x) || constant_within(x, -kFarFactor, kFarFactor);
+             });
+    case Op::kShl:
+      return all(0) && constant_within(e->args[1], 0, kFewBits);
+    case Op::kShr:
+      return all(0) || constant_within(e->args[1], kFewBits, 63);
+    case Op::kBitAnd:
+      return all(0) || constant_within(e->args[0], 0, kFarConstant) ||
+             constant_within(e->args[1], 0, kFarConstant);
+    case Op::kSelect:
+      return all(1);
+    case Op::kNeg:
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kDiv:
+    case Op::kMod:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kCall:
+      return all(0);
+    default:
+      return false;
+  }
+}
+
 std::optional<RangedInteger> narrowest(const Expr& e) {
   if (!is_int(e->type)) return std::nullopt;
   const IntegerRange type = *range_of(e->type);

@@ -47,6 +47,13 @@ std::optional<RangedInteger> narrowest(const Expr& e);
 std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRange>& a,
                                           const std::optional<IntegerRange>& b);
 
+/// Differences of two numbers within it do not wrap around, nor do sums of several.
+/// Fixed by: 64 bits.
+inline constexpr int64_t kNear = int64_t{1} << 60;
+/// True where `e` stays within kNear, going by its form. Loops and dims are small, and so are their
+/// products; data of 64 bits, and products with large constants, may be anything.
+bool stays_near(const Expr& e);
+
 /// `e`, a choice among integers of `type` and constants that it holds, computed in `type`: they are
 /// widened only to be chosen from. Null where it is no such choice.
 Expr in_type(const Expr& e, DType type);

@@ -70,9 +70,13 @@ int compare(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return a.size() < b.size() ? -1 : a.size() > b.size();
 }
 
-/// True where data of 64 bits are multiplied or added to. Such a sum may wrap: no divisor cancels
-/// its factors.
+/// True where data of 64 bits are multiplied or added to, or anything by a large constant. Such a
+/// sum may wrap: no divisor cancels its factors.
 bool may_wrap(const Poly& p) {
+  constexpr int64_t kFar = int64_t{1} << 31;  // Chosen: as in stays_near (not measured).
+  for (const Poly::Term& t : p.terms()) {
+    if (t.coef < -kFar || t.coef > kFar) return true;
+  }
   const bool plain = p.terms().size() == 1 && p.constant() == 0 && p.terms()[0].coef == 1 &&
                      p.terms()[0].factors.size() == 1;
   return !plain && std::any_of(p.terms().begin(), p.terms().end(), [](const Poly::Term& t) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/lower/accesses.h"
 
+#include <algorithm>
+
+#include "jit/ir/integers.h"
 #include "jit/ir/scatter.h"
 #include "jit/passes/lower/expressions.h"
 #include "jit/passes/lower/loop_values.h"
@@ -57,15 +60,16 @@ Span Accesses::reduction_span(Instance& in, size_t rvar) {
   return {lo, bound(v.hi) - lo};
 }
 
-/// True of what data of 64 bits are made into, unless it is known not to wrap around.
+/// True of what is made of data of 64 bits or large constants, unless it is known not to wrap
+/// around.
 bool Accesses::may_wrap(const Expr& e) const {
-  const bool wide = any_node(e, [](const Expr& x) {
-    const bool made = x->op == Op::kCast && !is_int(x->args[0]->type);
-    return x->type == DType::kI64 && (x->op == Op::kLoad || x->op == Op::kScalar || made);
-  });
-  if (!wide || e->op == Op::kLoad) return false;
+  if (stays_near(e) || e->op == Op::kLoad) return false;
   const Poly p = Poly::of(e, &facts_);
-  return !facts_.lower(p) || !facts_.upper(p);
+  const auto far = [](int64_t c) { return c <= -kNear || c >= kNear; };
+  const bool known = facts_.lower(p) && facts_.upper(p) && !far(p.constant()) &&
+                     std::none_of(p.terms().begin(), p.terms().end(),
+                                  [&](const Poly::Term& t) { return far(t.coef); });
+  return !known;
 }
 
 /// Integer comparisons that the loops' ranges decide become constants.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/conditions.h"
 
+#include "jit/ir/integers.h"
 #include "jit/x86/select/expressions.h"
 
 namespace hone::jit {
@@ -52,12 +53,27 @@ bool Conditions::decided_comparison(const ir::Expr& e, bool& holds) {
   };
   Affine a, b;
   if (!sum(e->args[0], a) || !sum(e->args[1], b)) return false;
-  return decided_by(e, a - b, holds);
+  return decided_by(e, a, b, holds);
 }
 
-bool Conditions::decided_by(const ir::Expr& e, const Affine& difference, bool& holds) const {
+bool Conditions::near(const ir::Expr& e, const Affine& a) const {
   int64_t least, most;
-  if (!indices_.range_of(difference, least, most)) return false;
+  return ir::stays_near(e) ||
+         (indices_.range_of(a, least, most) && least > -ir::kNear && most < ir::kNear);
+}
+
+bool Conditions::bring_near(const ir::Expr& e, Affine& a) {
+  if (near(e, a)) return true;
+  if (!(a.without(Factor::make(Factor::kLane, 0)) == a)) return false;
+  a = indices_.limited(a, -ir::kNear, ir::kNear);
+  return true;
+}
+
+bool Conditions::decided_by(const ir::Expr& e, const Affine& a, const Affine& b,
+                            bool& holds) const {
+  int64_t least, most;
+  if (!near(e->args[0], a) || !near(e->args[1], b)) return false;
+  if (!indices_.range_of(a - b, least, most)) return false;
   switch (e->op) {
     case Op::kLt:
       holds = most < 0;
@@ -80,7 +96,7 @@ bool Conditions::decided_lanes(const ir::Expr& e, uint64_t& bits) {
     bool holds = false, decided = false;
     at_lane(i, [&] {
       decided = indices_.known_sum(e->args[0], a) && indices_.known_sum(e->args[1], b) &&
-                decided_by(e, a - b, holds);
+                decided_by(e, a, b, holds);
     });
     if (!decided) return false;
     if (holds) bits |= uint64_t{1} << i;
@@ -108,6 +124,7 @@ bool Conditions::compare_lanes(const ir::Expr& e, Value& out) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
   Affine a, b;
   if (!indices_.lane_index(e->args[0], a) || !indices_.lane_index(e->args[1], b)) return false;
+  if (!bring_near(e->args[0], a) || !bring_near(e->args[1], b)) return false;
   const Affine d = a - b;
   const Affine slope = d.coefficient_of(lane);
   if (!slope.is_constant() || slope.constant < -1 || slope.constant > 1) return false;

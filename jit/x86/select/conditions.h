@@ -46,8 +46,12 @@ class Conditions final : public SelectionPart {
   };
 
   bool decided_comparison(const ir::Expr& e, bool& holds);
-  /// What the difference of two integers says of their comparison, if anything.
-  bool decided_by(const ir::Expr& e, const Affine& difference, bool& holds) const;
+  /// What the operands of a comparison of integers say of it, if anything.
+  bool decided_by(const ir::Expr& e, const Affine& a, const Affine& b, bool& holds) const;
+  /// True where `a`, the value of `e`, is so small that differences of such do not wrap around.
+  bool near(const ir::Expr& e, const Affine& a) const;
+  /// Makes it near, if it is the same in all lanes: a comparison with a near one stays as it is.
+  bool bring_near(const ir::Expr& e, Affine& a);
   /// The lanes in which a comparison of integers holds, where each lane is decided.
   bool decided_lanes(const ir::Expr& e, uint64_t& bits);
   /// A comparison of index integers; null when it is not of a form that lane numbers decide.

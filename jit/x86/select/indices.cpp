@@ -14,12 +14,10 @@ using ir::Op;
 
 namespace {
 
-/// True of data that are multiplied or added to: they may wrap, and factors do not cancel then.
+/// True of what is multiplied or added to and may wrap: factors do not cancel then.
 bool may_wrap(const ir::Expr& e, const Affine& x) {
   const bool alone = x.count == 1 && x.constant == 0 && x.terms[0].coefficient == 1;
-  return !alone && ir::any_node(e, [](const ir::Expr& n) {
-    return n->type == DType::kI64 && (n->op == Op::kLoad || n->op == Op::kScalar);
-  });
+  return !alone && !ir::stays_near(e);
 }
 
 }  // namespace
@@ -380,9 +378,12 @@ Reg Indices::at_most(const Affine& a, int64_t limit) {
   return general_.extreme_of(ir::Op::kMin, gpr(a), constant_gpr(limit));
 }
 
-Reg Indices::limited_to_lanes(const Affine& a) {
-  const Reg low = at_least(a, 0);
-  return at_most(Affine::of_factor(Factor::make(Factor::kReg, low.id)), lanes_.count);
+Affine Indices::limited(const Affine& a, int64_t least, int64_t most) {
+  if (a.is_constant()) return Affine::of(std::clamp(a.constant, least, most));
+  const auto value = [](Reg r) { return Affine::of_factor(Factor::make(Factor::kReg, r.id)); };
+  return value(at_most(value(at_least(a, least)), most));
 }
+
+Reg Indices::limited_to_lanes(const Affine& a) { return gpr(limited(a, 0, lanes_.count)); }
 
 }  // namespace hone::jit

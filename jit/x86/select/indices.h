@@ -54,6 +54,8 @@ class Indices final : public SelectionPart, public ScopeListener {
   Reg at_most(const Affine& a, int64_t limit);
   /// A general register limited to [0, lanes].
   Reg limited_to_lanes(const Affine& a);
+  /// `a`, or the nearer of two numbers where it does not lie between them.
+  Affine limited(const Affine& a, int64_t least, int64_t most);
   /// The loop whose scope is at `depth`.
   LoopState& loop(int depth) { return loops_[depth]; }
   const LoopState& loop(int depth) const { return loops_[depth]; }
