@@ -212,6 +212,7 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
   const bool absolute =
       in.fn->error == ir::ErrorClass::kAngle || in.fn->error == ir::ErrorClass::kArgument;
   const bool exact = in.fn->error == ir::ErrorClass::kExact;
+  const double flushed = in.fn->flushes ? ir::flushed_below(compute_type(in.type)) : 0;
   const bool two = in.b >= 0;
   const double *a = fr.f(in.a), *ea = fr.e(in.a), *v = fr.f(dst);
   const double* b = two ? fr.f(in.b) : nullptr;
@@ -244,6 +245,7 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
       if (absolute && !trivial && a[i] == a[i]) {
         carried += rounding.eps * std::min(std::fabs(a[i]), rounding.largest);
       }
+      if ((v[i] != 0 || carried > 0) && std::fabs(v[i]) - carried < flushed) carried += flushed;
     }
     e[i] = rounding(carried, v[i], certain(ea[i], ey) && carried < kTapeBoundsInfinity);
   }

@@ -44,6 +44,8 @@ SMOOTH = {
 OF_TWO = {"atan2": np.arctan2, "pow": _pow}
 # Products with the argument, and sums of it: so is their error.
 SCALED = {"gelu", "gelu_tanh", "silu", "softplus"}
+# Results below twice the least normal number may be 0.
+FLUSHED = {"exp", "exp2", "sigmoid"}
 
 
 def known():
@@ -73,5 +75,8 @@ def call(name, x, y=None):
     room = (4 if x.t == "f32" else 8) * eps * np.abs(v) + 2 * least(x.t)
     if name in SCALED:
         room = room + eps * np.abs(x.v)
+    if name in FLUSHED:
+        flushed = WIDE(2.0**-125 if x.t == "f32" else 2.0**-1021)
+        room = room + np.where(np.abs(v) - off < flushed, flushed, 0)
     e = np.where(np.isfinite(v), off + room, np.where(np.isfinite(off), 0, np.inf))
     return Val(x.t, v, e.astype(WIDE))

@@ -113,6 +113,8 @@ double tolerated(const ir::Function& fn, F x, F result, Wider<F> exact) {
     const T argument = std::fmin(std::fabs(T(x)), limit);
     allowed = std::max(allowed, T(most.of_argument) * std::numeric_limits<F>::epsilon() * argument);
   }
+  const T flushed = ir::flushed_below(kType<F>);
+  if (fn.flushes && std::fabs(exact) < flushed) allowed = std::max(allowed, flushed);
   return static_cast<double>(error / allowed);
 }
 
@@ -129,6 +131,10 @@ std::vector<F> notable() {
                            F(0.1),
                            F(3.92),
                            F(5.95),
+                           F(86.8),
+                           F(87.3),
+                           F(707.9),
+                           F(708.4),
                            F(9.02),
                            F(19.1),
                            F(88.7),
@@ -285,7 +291,7 @@ SimBuilder<F> counted(std::string_view name, bool avx512) {
 }
 
 TEST_CASE("math: instructions a vector stay within the budget of bounds") {
-  CHECK(counted<float>("exp", true).operations <= 11);
+  CHECK(counted<float>("exp", true).operations <= 12);
   CHECK(counted<float>("gelu", true).operations <= 20);
   CHECK(counted<float>("gelu_tanh", true).operations <= 16);
   CHECK(counted<float>("silu", true).operations <= 16);

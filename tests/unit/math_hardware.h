@@ -56,6 +56,8 @@ struct HardwareBuilder;
     return f(_mm512_ternarylogic_##I(i(all_but_sign), i(a), i(s), 0xca));                        \
   }                                                                                              \
   static V scalef(V a, V n) { return _mm512_scalef_##S(a, n); }                                  \
+  static V scalef_where(M m, V a, V n) { return _mm512_maskz_scalef_##S(m, a, n); }              \
+  static V where(M m, V a) { return _mm512_maskz_mov_##S(m, a); }                                \
   static V getexp(V a) { return _mm512_getexp_##S(a); }                                          \
   static V getmant(V a) {                                                                        \
     return _mm512_getmant_##S(a, _MM_MANT_NORM_p75_1p5, static_cast<_MM_MANTISSA_SIGN_ENUM>(3)); \
@@ -68,6 +70,7 @@ struct HardwareBuilder;
   HONE_COMPARE(eq, S, _CMP_EQ_OQ)                                                                \
   HONE_COMPARE(neq, S, _CMP_NEQ_UQ)                                                              \
   HONE_COMPARE(unord, S, _CMP_UNORD_Q)                                                           \
+  HONE_COMPARE(nlt, S, _CMP_NLT_UQ)                                                              \
   static V select(M m, V a, V c) { return _mm512_mask_blend_##S(m, c, a); }                      \
   static M both(M a, M c) { return a & c; }                                                      \
   static M either(M a, M c) { return a | c; }                                                    \
@@ -120,6 +123,8 @@ struct HardwareBuilder<double> {
     return or_(andnot(sign, a), and_(sign, s));                         \
   }                                                                     \
   static V scalef(V a, V) { return a; }                                 \
+  static V scalef_where(M, V a, V) { return a; }                        \
+  static V where(M m, V a) { return and_(m, a); }                       \
   static V getexp(V a) { return a; }                                    \
   static V getmant(V a) { return a; }                                   \
   static V fraction(V a) { return a; }                                  \
@@ -130,6 +135,7 @@ struct HardwareBuilder<double> {
   HONE_COMPARE(eq, S, _CMP_EQ_OQ)                                       \
   HONE_COMPARE(neq, S, _CMP_NEQ_UQ)                                     \
   HONE_COMPARE(unord, S, _CMP_UNORD_Q)                                  \
+  HONE_COMPARE(nlt, S, _CMP_NLT_UQ)                                     \
   static V select(M m, V a, V c) { return _mm256_blendv_##S(c, a, m); } \
   static M both(M a, M c) { return and_(a, c); }                        \
   static M either(M a, M c) { return or_(a, c); }                       \

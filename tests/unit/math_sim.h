@@ -70,6 +70,8 @@ struct SimBuilder {
   M eq(V a, V b) { return compared(a == b); }
   M neq(V a, V b) { return compared(!(a == b)); }
   M unord(V a, V b) { return compared(a != a || b != b); }
+  M nlt(V a, V b) { return compared(!(a < b)); }
+  V where(M m, V a) { return counted(m ? a : 0); }
   V select(M m, V a, V b) { return counted(m ? a : b); }
   M both(M a, M b) { return compared(a && b); }
   M either(M a, M b) { return compared(a || b); }
@@ -92,6 +94,10 @@ struct SimBuilder {
       return std::isinf(a) ? std::numeric_limits<F>::quiet_NaN() : std::copysign(F{0}, a);
     }
     return std::ldexp(a, static_cast<int>(std::fmin(std::fmax(std::floor(n), F(-5000)), F(5000))));
+  }
+  V scalef_where(M m, V a, V n) {
+    const V scaled = scalef(a, n);
+    return m ? scaled : 0;
   }
   V getexp(V a) {
     return counted(a == 0 || std::isinf(a) || std::isnan(a) ? special_exponent(a) : std::logb(a));

@@ -222,9 +222,13 @@ struct Worst {
   double ulps = 0, tolerated = 0;
   float ulps_at = 0, tolerated_at = 0;
 
-  /// Compares a block; an infinity counts as the power of two just out of range, a NaN that only
-  /// one side has as an infinite error.
-  void take(Block& block, double ulp, double of_argument) {
+  /// Compares a block of results of `fn`; an infinity counts as the power of two just out of range,
+  /// a NaN that only one side has as an infinite error.
+  void take(Block& block, const hone::ir::Function& fn) {
+    const auto [ulp, of_argument] = hone::ir::tolerance(fn.error, hone::DType::kF32);
+    // Where a function may have 0, its error counts from there.
+    const Doubles flushed =
+        Vector::constant(fn.flushes ? hone::ir::flushed_below(hone::DType::kF32) : 0);
     const Doubles top = Vector::constant(0x1p128), bottom = Vector::constant(-0x1p128);
     const Doubles zero = Vector::constant(0), sign = Vector::constant(-0.0);
     const Doubles exponent = Vector::constant_bits(uint64_t{0x7ff} << 52);
@@ -238,6 +242,9 @@ struct Worst {
       Doubles error = Vector::andnot(sign, Vector::sub(result, exact));
       error = Vector::select(unlike, Vector::constant(HUGE_VAL), error);
       error = Vector::select(nan, zero, error);
+      const auto vanishes =
+          Vector::both(Vector::lt(Vector::andnot(sign, exact), flushed), Vector::eq(result, zero));
+      error = Vector::select(vanishes, zero, error);
       // One unit in the last place is 2^-23 of the power of two at or below.
       const Doubles power =
           Vector::min(Vector::constant(0x1p127),
@@ -284,7 +291,7 @@ int main(int argc, char** argv) {
     for (uint64_t first = 0; first < uint64_t{1} << 32; first += kBlock * stride) {
       fn.arity == 1 ? fill(block, first, stride) : fill_pairs(block, first, stride);
       evaluate(block, fn, reference);
-      worst.take(block, most.units, most.of_argument);
+      worst.take(block, fn);
     }
     std::printf("%-6s f32 %-9s ", kIsa, fn.name);
     if (most.of_argument > 0) {

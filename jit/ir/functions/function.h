@@ -18,6 +18,9 @@ enum class ErrorClass : uint8_t {
   kArgument,  ///< a few units, or epsilon times the argument where that is more
 };
 
+/// Where functions that flush may have 0: results below this.
+constexpr double flushed_below(DType type) { return type == DType::kF64 ? 0x1p-1021 : 0x1p-125; }
+
 /// The largest error in order: `units` in the last place, or `of_argument` times epsilon (2^-23,
 /// 2^-52) times the argument, whichever is more.
 struct Tolerance {
@@ -95,6 +98,8 @@ struct Function {
   /// The definition, in f64; the interpreter's and the oracle's meaning.
   double (*eval)(double a, double b);
   ErrorClass error;
+  /// Results below twice the least normal number (2^-125, 2^-1021) may be 0 instead.
+  bool flushes = false;
   /// Whether the value may jump near (a, b), where the arguments are off by up to `ea` and `eb`.
   /// Null: it never changes more than between the ends.
   bool (*jumps)(double a, double ea, double b, double eb) = nullptr;

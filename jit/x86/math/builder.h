@@ -27,12 +27,15 @@ namespace hone::jit {
 ///   iadd isub (a, b)                integers as wide as F
 ///   copysign(a, b)                  magnitude of a, sign of b: one vpternlog, or three logic ones
 ///   lt le gt ge eq neq unord (a, b) ordered, but for neq and unord
+///   nlt(a, b)                       not less: true of NaN
 ///   select(m, a, b)                 m ? a : b
+///   where(m, a)                     m ? a : 0
 ///   both either (m, k)              and, or of masks
 ///   lookup16(table, i)              table[low four bits of i]: shuffles, or a gather on AVX2
 ///   slow_path(m, v, make)           select(m, make(), v); may jump over make() where m has no lane
-///   has_avx512()                    whether the next four may be called
+///   has_avx512()                    whether the next five may be called
 ///   scalef(a, n)                    a * 2^floor(n): gradual, saturating, special values as vscalef
+///   scalef_where(m, a, n)           the same where m, else 0: in lanes left out no denormal is made
 ///   getexp(a)                       floor(log2 |a|) as a float; -inf for 0
 ///   getmant(a)                      a scaled by 2^e into [0.75, 1.5); 1 for 0 and inf, NaN below 0
 ///   fraction(a)                     a - floor(a), rounded down; 0 for infinities (vreduce)
@@ -49,7 +52,9 @@ concept MathBuilder = requires(B b, typename B::V v, typename B::M m,
   { b.shl(v, 1) } -> std::same_as<typename B::V>;
   { b.copysign(v, v) } -> std::same_as<typename B::V>;
   { b.lt(v, v) } -> std::same_as<typename B::M>;
+  { b.nlt(v, v) } -> std::same_as<typename B::M>;
   { b.select(m, v, v) } -> std::same_as<typename B::V>;
+  { b.where(m, v) } -> std::same_as<typename B::V>;
   { b.both(m, m) } -> std::same_as<typename B::M>;
   { b.lookup16(table, v) } -> std::same_as<typename B::V>;
   { b.has_avx512() } -> std::same_as<bool>;

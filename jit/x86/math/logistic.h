@@ -5,19 +5,16 @@
 
 namespace hone::jit {
 
-/// 1 / (1 + e^-x); 2 ulp.
+/// 1 / (1 + e^-x); 2 ulp. Zero where exp is.
 template <class F, class B>
 typename B::V math_sigmoid(B& b, typename B::V x) {
-  // Everything is scaled by 2^-half, so that e^-x does not overflow before its reciprocal is
-  // denormal.
-  constexpr int kHalf = (Format<F>::kBias + 1) / 2;
-  const double scale = sizeof(F) == 4 ? 0x1p-64 : 0x1p-512;
-  const auto negated =
-      b.sub(b.constant(0), clamp(b, x, ExpRange<F>::kLow - 5, sizeof(F) == 4 ? 30 : 60));
-  const auto [p, bits] = expm1_parts<F>(b, negated, Format<F>::kBias - kHalf);
+  // Where nothing is kept s is anything.
+  const auto keep = b.nlt(x, b.constant(ExpRange<F>::kLow));
+  const auto negated = b.sub(b.constant(0), b.min(b.constant(sizeof(F) == 4 ? 30 : 60), x));
+  const auto [p, bits] = expm1_parts<F>(b, negated, Format<F>::kBias);
   const auto s = power_of_two<F>(b, bits);
-  const auto one = b.constant(scale);
-  return b.div(one, b.add(s, b.fma(p, s, one)));
+  const auto one = b.constant(1);
+  return b.where(keep, b.div(one, b.add(s, b.fma(p, s, one))));
 }
 
 /// The hyperbolic tangent, by u = (e^2|x| - 1) / 2 as u / (1 + u); 2 ulp.

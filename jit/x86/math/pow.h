@@ -58,10 +58,27 @@ Pair<typename B::V> log2_pair(B& b, typename B::V x) {
   return {sum.high, b.add(sum.low, log_low)};
 }
 
+/// p * 2^n for n + 2*kBias in the low bits of `bits`, 0 <= n + 2*kBias < 2^(exponent bits + 1). Two
+/// factors of half the exponent each, so that only the last product overflows or goes denormal.
+template <class F, class B>
+typename B::V scale_by_halves(B& b, typename B::V p, typename B::V bits) {
+  constexpr int kShift = Format<F>::kMantissa;
+  const auto half = b.shr(bits, 1);
+  const auto first = b.shl(half, kShift);
+  const auto second = b.shl(b.isub(bits, half), kShift);
+  return b.mul(b.mul(p, first), second);
+}
+
+/// The arguments of 2^x beyond which its result is 0, or infinite, however it is rounded.
+template <class F>
+constexpr double kPowerLow = sizeof(F) == 4 ? -171 : -1096;
+template <class F>
+constexpr double kPowerHigh = sizeof(F) == 4 ? 148.5 : 1044.5;
+
 /// 2^(x.high + x.low); infinities and NaN of the low part do no harm where the high part decides.
 template <class F, class B>
 typename B::V exp2_pair(B& b, Pair<typename B::V> x) {
-  const auto high = clamp(b, x.high, ExpRange<F>::kLow2 - 20, ExpRange<F>::kHigh2 + 20);
+  const auto high = clamp(b, x.high, kPowerLow<F>, kPowerHigh<F>);
   const auto [bits, n] = round_product<F>(b, high, 1, 2 * Format<F>::kBias);
   auto r = b.add(b.sub(high, n), x.low);
   // Without the top bit of its exponent it is below 2; it is anyway, unless the high part is far

@@ -98,11 +98,22 @@ class MathEmitter : public MathInstructions {
   M le(V a, V b) { return compared(a, b, 18); }
   M ge(V a, V b) { return compared(a, b, 29); }
   M gt(V a, V b) { return compared(a, b, 30); }
+  M nlt(V a, V b) { return compared(a, b, 21); }
   M both(M a, M b) { return s_.masks_.logic(Op::kAnd, a, b); }
   M either(M a, M b) { return s_.masks_.logic(Op::kOr, a, b); }
   V select(M m, V a, V b) { return s_.masks_.blend(m, a, b); }
 
+  V where(M m, V a) {
+    if (!has_avx512()) return and_(a, m);
+    return made(s_.code_.define(RegClass::kVec, width_, single_ ? X86::vmovaps : X86::vmovapd,
+                                {vreg(a.reg, width_)}, m.reg, true));
+  }
+
   V scalef(V a, V n) { return two(single_ ? X86::vscalefps : X86::vscalefpd, a, n); }
+  V scalef_where(M m, V a, V n) {
+    return made(s_.code_.define(RegClass::kVec, width_, single_ ? X86::vscalefps : X86::vscalefpd,
+                                {vreg(a.reg, width_), vreg(n.reg, width_)}, m.reg, true));
+  }
   V getexp(V a) { return one(single_ ? X86::vgetexpps : X86::vgetexppd, a); }
   V getmant(V a) {
     // Fixed by: x86.
