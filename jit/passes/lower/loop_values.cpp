@@ -71,7 +71,7 @@ Poly LoopValues::extent_of(Instance& in, int node) {
              " is not constant; fuse loops of fixed extent");
     }
     in.trips[r] = std::max<int64_t>(1, inner.constant());
-    if (inner == Poly()) return inner;
+    if (inner.constant() <= 0) return Poly();  // two ranges that end before they begin are none
     check_fused_splits(in, static_cast<int>(r));
     return extent_of(in, in.loops->parent[r]) * inner;
   }
