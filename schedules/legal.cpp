@@ -92,6 +92,18 @@ std::optional<ir::Reject> placement(const ir::Program& p, const ir::Stage& s) {
   return {};
 }
 
+/// A loop whose iterations are prefetched is around the one that asks.
+std::optional<ir::Reject> prefetched(const ir::Program& p, const ir::Stage& s) {
+  for (const ir::Prefetch& f : s.prefetches) {
+    const ir::Place here{s.name, f.loop};
+    if (f.outer.root() || (!(f.outer == here) && is_inside(p, here, f.outer))) continue;
+    return illegal(s, f.loop,
+                   f.tensor + " is prefetched there of loop " + f.outer.stage + "/" + f.outer.loop +
+                       ", which is not around it");
+  }
+  return {};
+}
+
 std::optional<ir::Reject> parallel_mark(const ir::Stage& s, size_t at) {
   if (s.loops[at].mark != ir::Mark::kParallel) return {};
   const std::string& name = s.loops[at].name;
@@ -197,6 +209,7 @@ std::optional<ir::Reject> find_illegal(const ir::Program& program) {
   }
   for (const ir::Stage& s : program.stages) {
     if (auto wrong = placement(program, s)) return wrong;
+    if (auto wrong = prefetched(program, s)) return wrong;
     for (size_t i = 0; i < s.loops.size(); ++i) {
       if (auto wrong = parallel_mark(s, i)) return wrong;
       if (auto wrong = bound_mark(s, i)) return wrong;

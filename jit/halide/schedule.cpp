@@ -271,6 +271,7 @@ void Scheduler::prefetch(const ir::Stage& s, Definition& definition) {
     const auto loop = definition.loops.find(p.loop);
     Halide::ImageParam* image = buffers_.image(p.tensor);
     if (loop == definition.loops.end() || !image || by_data(s, p.tensor)) continue;
+    if (!p.outer.root()) continue;  // Halide has none that ask for a share
     definition.stage().prefetch(*image, loop->second, loop->second,
                                 static_cast<int32_t>(p.distance));
   }

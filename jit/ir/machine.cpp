@@ -14,6 +14,7 @@ Machine machine_of(const Target& target) {
   m.l1d = target.l1d;
   m.l2 = target.l2;
   m.l3 = target.l3;
+  m.streams_to_l1 = target.cpu.starts_with("amd");
   if (!target.is_cuda()) return m;
   m.multiprocessors = ir::multiprocessors(target);
   m.block_shared_bytes = device_limits(target.sm).block_shared_bytes;

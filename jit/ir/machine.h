@@ -19,6 +19,9 @@ struct Machine {
   int64_t l2 = 0;            ///< bytes per core
   int64_t l3 = 0;            ///< bytes shared
   int64_t line_bytes = 64;
+  /// Hardware brings lines from the second cache to the first ahead of any stream. AMD's cores do;
+  /// Intel's look a line ahead.
+  bool streams_to_l1 = false;
   /// Hardware that looks ahead stops at a page's end, and memory beyond a tensor may be absent.
   int64_t page_bytes = 4096;
 

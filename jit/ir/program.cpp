@@ -96,8 +96,9 @@ void print_stage(const Stage& s, std::string& out) {
     out += "\n";
   }
   for (const Prefetch& p : s.prefetches) {
-    out += "  prefetch " + p.tensor + " at " + p.loop + " distance=" + std::to_string(p.distance) +
-           "\n";
+    out += "  prefetch " + p.tensor + " at " + p.loop;
+    if (!p.outer.root()) out += " of " + p.outer.stage + "/" + p.outer.loop;
+    out += " distance=" + std::to_string(p.distance) + "\n";
   }
   if (s.tma) out += "  tma\n";
   out += "  loops";

@@ -128,19 +128,21 @@ struct Loop {
   const Instruction* instruction = nullptr;  ///< of kTensor
 };
 
-/// `prefetch tensor at loop distance=d`: lines of what iteration loop+d reads.
-struct Prefetch {
-  std::string tensor;
-  std::string loop;
-  int64_t distance = 0;
-};
-
 /// A place inside another stage's loop. Empty: the root.
 struct Place {
   std::string stage;
   std::string loop;
   bool root() const { return stage.empty(); }
   bool operator==(const Place&) const = default;
+};
+
+/// `prefetch tensor at loop distance=d`: lines of what iteration loop+d reads. With `outer`, a loop
+/// around: of what iteration outer+d reads, a share of the lines at each iteration of `loop`.
+struct Prefetch {
+  std::string tensor;
+  std::string loop;
+  int64_t distance = 0;
+  Place outer = {};
 };
 
 /// One statement: `output[out_index] = reduce over rvars of value`, for all vars within `where`.

@@ -265,7 +265,8 @@ std::optional<Step> RandomSchedules::propose_mark(const ir::Program& p, const ir
     const std::vector<std::string> read = buffers_of(s);
     const std::string tensor = chance(90) ? read.back() : pick(read);
     const ir::Place loop = loop_of(s);
-    return step::prefetch(tensor, loop, 1 + below(8));
+    const bool inside = !s.at.root() && chance(30);
+    return step::prefetch(tensor, loop, 1 + below(8), inside ? s.at : ir::Place{});
   }
   if (kind < 92) {
     return step::stream(stage_where(p, [](const ir::Program& program, const ir::Stage& stage) {

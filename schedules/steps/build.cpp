@@ -255,12 +255,11 @@ Step online(const ir::Place& loop, Number factor, std::string part, int64_t lane
       .done();
 }
 
-Step prefetch(std::string tensor, const ir::Place& loop, Number distance) {
-  return StepBuilder(kPrefetch)
-      .set("tensor", std::move(tensor))
-      .set("loop", loop)
-      .set("distance", std::move(distance))
-      .done();
+Step prefetch(std::string tensor, const ir::Place& loop, Number distance, const ir::Place& outer) {
+  StepBuilder made(kPrefetch);
+  made.set("tensor", std::move(tensor)).set("loop", loop).set("distance", std::move(distance));
+  if (!outer.root()) made.set("of", outer);
+  return made.done();
 }
 
 Step stream(std::string tensor) {

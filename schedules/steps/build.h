@@ -71,7 +71,9 @@ Step running(const ir::Place& loop, Number factor, std::string part);
 /// `lanes` of a tile's columns, 0 where each stage has its terms to itself; `rows`: of a block.
 Step online(const ir::Place& loop, Number factor, std::string part, int64_t lanes = 0,
             int64_t rows = 0);
-Step prefetch(std::string tensor, const ir::Place& loop, Number distance);
+/// `outer`: a loop around, whose iterations are ahead; the root where `loop` itself is.
+Step prefetch(std::string tensor, const ir::Place& loop, Number distance,
+              const ir::Place& outer = {});
 Step stream(std::string tensor);
 Step tensorize(const std::vector<ir::Place>& loops, const ir::Instruction& instruction);
 /// `axis`: one of a GPU's grid or of its blocks.

@@ -165,8 +165,11 @@ std::string pinned_loop(const ir::Program& program, const ir::Stage& stage,
       return "stage " + other.name + " is placed at loop " + loop + "; do this before placing it";
     }
   }
-  for (const ir::Prefetch& f : stage.prefetches) {
-    if (f.loop == loop) return f.tensor + " is prefetched at loop " + loop + "; do this before";
+  for (const ir::Stage& other : program.stages) {
+    for (const ir::Prefetch& f : other.prefetches) {
+      if (!(f.outer == here) && (other.name != stage.name || f.loop != loop)) continue;
+      return f.tensor + " is prefetched at loop " + loop + "; do this before";
+    }
   }
   for (const std::string& f : stage.factored) {
     if (f == loop) return "loop " + loop + " is an index of " + stage.output + "; do this before";

@@ -114,6 +114,12 @@ void move_places(ir::Program& program, const std::string& stage, const F& f) {
       const ir::Place moved = f(place);
       if (!(moved == place)) program.stages.edit(i).*which = moved;
     }
+    for (size_t k = 0; k < program.stages[i].prefetches.size(); ++k) {
+      const ir::Place& outer = program.stages[i].prefetches[k].outer;
+      if (outer.stage != stage) continue;
+      const ir::Place moved = f(outer);
+      if (!(moved == outer)) program.stages.edit(i).prefetches[k].outer = moved;
+    }
   }
 }
 

@@ -156,12 +156,14 @@ void become_copy(ir::Stage& s, const Division& d, const ir::Buffer& window, DTyp
 /// Stages and prefetches inside L follow the loops to the stage that took them.
 void move_placements(ir::Program& p, const Division& d, ir::Stage& window) {
   const auto moved = [&](const std::string& loop) { return position_of(d.s, loop) > d.at; };
-  move_places(p, d.s.name, [&](const ir::Place& place) {
+  const auto follow = [&](const ir::Place& place) {
     return moved(place.loop) ? ir::Place{window.name, d.renamed.at(place.loop)} : place;
-  });
+  };
+  move_places(p, d.s.name, follow);
   for (const ir::Prefetch& f : d.s.prefetches) {
     if (!moved(f.loop)) continue;
-    window.prefetches.push_back({f.tensor, d.renamed.at(f.loop), f.distance});
+    const ir::Place outer = f.outer.stage == d.s.name ? follow(f.outer) : f.outer;
+    window.prefetches.push_back({f.tensor, d.renamed.at(f.loop), f.distance, outer});
   }
 }
 

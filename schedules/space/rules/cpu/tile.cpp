@@ -5,6 +5,7 @@
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/pack.h"
+#include "schedules/space/analysis/read_ahead.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/analysis/tile_axes.h"
 #include "schedules/space/analysis/tile_loops.h"
@@ -273,6 +274,40 @@ std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner) {
   return in_blocks ? t.blocked[0] : outermost;
 }
 
+/// The copy of `tensor` that `stage` reads.
+std::string copy_of(const Plan& plan, const std::string& stage, const std::string& tensor) {
+  for (const Access& a : plan.facts(stage).loads) {
+    const ir::Stage* made = plan.program().producer(a.buffer);
+    if (made && made->reduce == ir::Reduce::kNone && reads(*made, tensor)) return a.buffer;
+  }
+  return tensor;
+}
+
+/// Packs the panels that the tile reads, and asks for them ahead.
+bool pack_panels(Plan& plan, const Tile& t, const std::string& inner) {
+  const std::string tensor = t.axis.packed;
+  const bool constant = plan.program().buffer(tensor)->constant;
+  const std::string panel = panel_loop(plan, t, inner);
+  if (t.two_levels && !constant) {
+    const ir::Place at{t.root, t.blocked[0]};
+    if (!pack(plan, inner, tensor, t.axis.var, t.width.again(), {}, at)) return false;
+  } else if (!panel.empty()) {
+    if (!pack_panel(plan, inner, tensor, t.axis.var, t.root, panel)) return false;
+  } else if (!pack(plan, inner, tensor, t.axis.var, t.width.again())) {
+    return false;
+  }
+  const ir::Stage root = plan.stage(t.root);
+  std::string outer = t.column_outer;
+  int64_t bytes = bytes_of(plan.program(), *plan.program().buffer(tensor));
+  for (const ir::Loop& l : root.loops) {
+    const bool blocks = std::count(t.blocked.begin(), t.blocked.end(), l.name) != 0;
+    if (!blocks && l.name != t.column_outer) continue;
+    bytes /= std::max<int64_t>(1, typical(plan.program(), extent_of(root, l.name)));
+    outer = l.name;
+  }
+  return read_ahead(plan, inner, copy_of(plan, inner, tensor), {t.root, outer}, bytes, t.size.rows);
+}
+
 /// Packs what the root reads across its columns, where it adds results of the reduction up.
 bool pack_terms(Plan& plan, const Tile& t) {
   if (t.summed.empty()) return true;
@@ -334,15 +369,7 @@ bool emit(Plan& plan, Tile& t) {
   plan.finish(inner);
   if (t.dots) return pack_dots(plan, inner, t);
   if (!pack_terms(plan, t)) return false;
-  if (t.axis.packed.empty()) return true;
-  const bool bound = plan.program().buffer(t.axis.packed)->constant;
-  if (t.two_levels && !bound) {
-    const ir::Place at{t.root, t.blocked[0]};
-    return pack(plan, inner, t.axis.packed, t.axis.var, t.width.again(), {}, at);
-  }
-  const std::string panel = panel_loop(plan, t, inner);
-  if (!panel.empty()) return pack_panel(plan, inner, t.axis.packed, t.axis.var, t.root, panel);
-  return pack(plan, inner, t.axis.packed, t.axis.var, t.width.again());
+  return t.axis.packed.empty() || pack_panels(plan, t, inner);
 }
 
 bool emit_or_undo(Plan& plan, Tile& t) {
