@@ -149,10 +149,15 @@ class Orders {
     if (s.value->args[0]->op != Op::kLoad) return false;
     return any_node(s.value->args[1], [&](const Expr& e) {
       const Stage* from = e->op == Op::kLoad ? scheduled_.producer(e->name) : nullptr;
-      if (!from) return false;
-      const Stage& made = computing(*from);
-      return made.reduce == Reduce::kMax && !definition_.stage(made.name);
+      return from && passes_maxima_on(*from);
     });
+  }
+
+  /// True of the maxima of parts, and of what passes them on or combines them.
+  bool passes_maxima_on(const Stage& s) const {
+    if (s.reduce == Reduce::kMax && !definition_.stage(s.name)) return true;
+    const Stage* from = source(s);
+    return from && passes_maxima_on(*from);
   }
 
   /// The results that `s` passes on or combines, if it does nothing else.
