@@ -266,7 +266,8 @@ void check_binary(int count) {
     if (row.arity != 2) continue;
     const auto& reference = pair_reference<Wider<F>>(row.name);
     for (const bool avx512 : {false, true}) {
-      for (const auto& [x, y] : pairs) {
+      for (const auto& arguments : pairs) {
+        const F x = arguments.first, y = arguments.second;
         SimBuilder<F> b{.avx512 = avx512};
         const F result = expand<F>(b, row.expansion, x, y);
         const Wider<F> exact = reference.value(x, y);
