@@ -20,6 +20,9 @@ namespace {
 /// Chosen: few lines beside a queue of misses; a line is x86's (not measured).
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostLines = 16;
+/// Iterations among which lines are shared out: more of them than a tensor has lines.
+/// Chosen: beyond any memory (not measured).
+constexpr int64_t kMostTurns = int64_t{1} << 40;
 
 }  // namespace
 
@@ -153,6 +156,7 @@ void Prefetches::ask_share(Instance& in, const Prefetch& p, std::vector<StmtRef>
     const auto least = facts_.lower(number), most = facts_.upper(number);
     if (!least || !most) return;
     const int64_t step = row->start.loop_coef(loop), extent = *most - *least + 1;
+    if (extent <= 0 || turns > kMostTurns / extent) return;
     rest = rest - Poly(step) * (number - Poly(*least));
     if (rest.mentions_loop(loop) || step < 0) return;
     if (step > 0) steps.emplace_back(step, extent);
