@@ -205,8 +205,8 @@ std::optional<IntegerRange> range_before_wrap(const Expr& e) {
 
 bool stays_near(const Expr& e) {
   // Chosen: beyond any extent or stride; a dozen in a sum stay within kNear (not measured).
-  constexpr int64_t kFarConstant = int64_t{1} << 48, kFarFactor = int64_t{1} << 31;
-  constexpr int64_t kFewBits = 16;  // of shifts. Chosen: half of a factor's (not measured).
+  constexpr int64_t kFarConstant = int64_t{1} << 48, kFarFactor = int64_t{1} << 40;
+  constexpr int64_t kFewBits = 16;  // of shifts. Chosen: less than a factor has (not measured).
   if (e->type != DType::kI64) return true;
   const auto all = [&](size_t first) {
     return std::all_of(e->args.begin() + static_cast<int64_t>(first), e->args.end(), stays_near);

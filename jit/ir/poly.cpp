@@ -73,7 +73,7 @@ int compare(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 /// True where data of 64 bits are multiplied or added to, or anything by a large constant. Such a
 /// sum may wrap: no divisor cancels its factors.
 bool may_wrap(const Poly& p) {
-  constexpr int64_t kFar = int64_t{1} << 31;  // Chosen: as in stays_near (not measured).
+  constexpr int64_t kFar = int64_t{1} << 40;  // Chosen: as in stays_near (not measured).
   for (const Poly::Term& t : p.terms()) {
     if (t.coef < -kFar || t.coef > kFar) return true;
   }
