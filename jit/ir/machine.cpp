@@ -4,6 +4,17 @@
 #include "jit/ir/device_limits.h"
 
 namespace hone::ir {
+namespace {
+
+/// Last caches larger than this are shared by a server's cores, which are far from them.
+/// Fixed by: Intel's processors for desktops, which have 36 MB at most.
+constexpr int64_t kMostNearby = 36 << 20;
+
+/// What a core of such a server moves a cycle, from its last cache and from memory alike.
+/// Tuned on: Granite Rapids, two cores of many.
+constexpr double kServerBytes = 4;
+
+}  // namespace
 
 Machine machine_of(const Target& target) {
   Machine m;
@@ -15,6 +26,9 @@ Machine machine_of(const Target& target) {
   m.l2 = target.l2;
   m.l3 = target.l3;
   m.streams_to_l1 = target.cpu.starts_with("amd");
+  if (target.cpu.starts_with("intel") && target.l3 > kMostNearby) {
+    m.l3_bytes = m.memory_bytes = kServerBytes;
+  }
   if (!target.is_cuda()) return m;
   m.multiprocessors = ir::multiprocessors(target);
   m.block_shared_bytes = device_limits(target.sm).block_shared_bytes;

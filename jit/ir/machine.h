@@ -29,7 +29,8 @@ struct Machine {
   double load_ports = 2;
   double store_ports = 1;
   double issue_width = 6;               ///< instructions of all kinds
-  double memory_bytes = 16;             ///< that a core moves a cycle, about
+  double l3_bytes = 32;                 ///< that a core moves a cycle, about, from the last cache
+  double memory_bytes = 16;             ///< and from memory
   double multiply_add_latency = 4;      ///< cycles
   double loop_overhead = 1.5;           ///< cycles of one iteration of a serial loop
   double decoded_instructions = 4000;   ///< that the cache of decoded instructions takes

@@ -50,7 +50,9 @@ class OrderSearch {
     Part& whole = parts_[all];
     whole.needed = variables_of(s_.vars);
     ProductOrder order;
-    order.together = together(all, whole.needed);
+    const Loop loop = loop_of(all);
+    order.together = cost_of(loop, whole.needed);
+    order.products = order.together - cost_of_factors(loop);
     divide(all, whole);
     order.cost = whole.cost;
     std::vector<FactorSet> standing;
@@ -115,10 +117,23 @@ class OrderSearch {
   /// Of a whole loop that sums over all but `needed`. Of floats the last product takes an addition
   /// in.
   double cost_of(const Loop& loop, VarSet needed) {
-    if ((loop.used & ~needed) == 0) return cost_of(loop);
+    const double computed = cost_of_factors(loop);
+    if ((loop.used & ~needed) == 0) return cost_of(loop) + computed;
     const double sums = is_float(s_.accumulate) ? 0 : points(loop.used);
     const double slower = loop.parts.size() == 2 ? 1 : costs_.several;
-    return loop.partials + slower * (loop.before + loop.last) + sums;
+    return loop.partials + computed + slower * (loop.before + loop.last) + sums;
+  }
+  /// Of factors that are more than a load.
+  double cost_of_factors(const Loop& loop) {
+    if (!costs_.factor) return 0;
+    double out = 0;
+    for (const FactorSet part : loop.parts) {
+      if (!std::has_single_bit(part)) continue;  // a partial result, which is loaded
+      const auto f = static_cast<size_t>(std::countr_zero(part));
+      out += costs_.factor(factors_[f]) *
+             std::max(points(used_by(f)), points(loop.used) / costs_.sharing);
+    }
+    return out;
   }
 
   std::vector<size_t> positions_in(FactorSet set) const {
@@ -139,7 +154,8 @@ class OrderSearch {
     if (!sum.wrong.empty() || (alone && sum.summed.empty())) return;
     if (points(part.needed) > costs_.most) return;
     if (alone) {
-      part.cost = points(part.needed | variables_of(sum.summed));
+      part.cost = points(part.needed | variables_of(sum.summed)) *
+                  (1 + (costs_.factor ? costs_.factor(factors_[positions[0]]) : 0));
       part.parts = {set};
     } else {
       divide(set, part);
@@ -148,22 +164,24 @@ class OrderSearch {
     for (const size_t f : positions) factors.push_back(factors_[f]);
     const double elements = points(part.needed);
     if (costs_.ready && costs_.ready(factors)) {
-      part.cost = (costs_.element / 2 + (elements > costs_.held ? costs_.far : 0)) * elements;
+      const double each =
+          costs_.ready_element ? costs_.ready_element(elements) : costs_.element / 2;
+      part.cost = each * elements;
     } else {
       part.cost += costs_.stage + costs_.element * elements;
     }
   }
 
-  /// Of all factors of `set` in one loop.
-  double together(FactorSet set, VarSet needed) {
+  /// All factors of `set`.
+  Loop loop_of(FactorSet set) {
     Loop loop;
     for (const size_t f : positions_in(set)) loop = with(loop, FactorSet{1} << f, used_by(f), 0);
-    return cost_of(loop, needed);
+    return loop;
   }
 
   /// Looks for the cheapest parts of `set`, two or more; the factors themselves where none save.
   void divide(FactorSet set, Part& part) {
-    part.cost = together(set, part.needed);
+    part.cost = cost_of(loop_of(set), part.needed);
     for (const size_t f : positions_in(set)) part.parts.push_back(FactorSet{1} << f);
     divide(set, Loop{}, part);
   }

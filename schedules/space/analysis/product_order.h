@@ -17,15 +17,16 @@ struct ProductCosts {
   std::function<double(const std::vector<std::string>& vars)> points;
   /// True of factors whose product is at hand before the call; may be null.
   std::function<bool(const std::vector<ir::Expr>& factors)> ready;
+  /// What computing a factor takes besides its load, each time; none where null.
+  std::function<double(const ir::Expr& factor)> factor;
+  /// Results of a loop that share a factor computed once, where it does not tell them apart.
+  double sharing = 1;
   /// How much slower a sum is whose products have more factors than two.
   double several = 1;
-  /// Cost of an element of a partial result, which is written and read; half of it where it is
-  /// ready.
+  /// Cost of an element of a partial result, which is written and read.
   double element = 0;
-  /// What reading an element costs besides, of a ready result with more elements than the last
-  /// cache holds.
-  double far = 0;
-  double held = std::numeric_limits<double>::infinity();
+  /// Cost of reading an element of a ready result of that size; by default half of the above.
+  std::function<double(double elements)> ready_element;
   /// Cost of one more stage.
   double stage = 0;
   /// Elements that a partial result may have.
@@ -39,6 +40,7 @@ struct ProductOrder {
   std::vector<std::vector<size_t>> steps;
   double cost = 0;
   double together = 0;  ///< cost of all factors in one loop
+  double products = 0;  ///< the same but for computing the factors
 };
 
 /// The cheapest order of a sum of products, by dynamic programming over its factors (as

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/operations.h"
 #include "jit/ir/product.h"
 #include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/product_order.h"
@@ -12,15 +13,19 @@
 namespace hone::schedules {
 namespace {
 
-/// Cost of all factors in one loop, up to which partial results are worth their stages.
+/// What partial results save at least where they are worth their stages, of the products of all
+/// factors in one loop.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr double kWorthFactoring = 0.8;
+constexpr double kWorthFactoring = 0.2;
 /// How much slower a sum of products of several factors is: of two alone they are packed, no more.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kSeveral = 1.25;
 /// The same on a GPU, where no instruction nor pipeline of products takes them.
 /// Tuned on: no GPU; reckoned for an H100.
 constexpr double kGpuSeveral = 4;
+/// Part of the registers that a tile has rows, about, which share a factor computed once.
+/// Chosen: tiles of 16 and 8 rows (not measured).
+constexpr double kRowsOfRegisters = 0.5;
 /// What an element of a partial result costs, in multiply-adds of one element.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kPartialElement = 8;
@@ -115,16 +120,26 @@ bool apply_factor(Plan& plan, const std::string& name) {
   costs.element = gpu ? kGpuPartialElement : kPartialElement;
   costs.stage = gpu ? kGpuPartialStage : kPartialStage;
   if (!gpu) {
+    costs.factor = ir::operations_of;
     const int size = size_of(s.accumulate);
     const ir::Machine& machine = plan.machine();
-    costs.held = static_cast<double>(machine.l3) / size;
+    costs.sharing = kRowsOfRegisters * machine.vector_registers;
     // In multiply-adds, which the core makes as many of in the time.
-    costs.far = plan.lanes(s.accumulate) * machine.arithmetic_ports * size / machine.memory_bytes;
+    const double in_a_cycle = plan.lanes(s.accumulate) * machine.arithmetic_ports;
+    costs.ready_element = [=](double elements) {
+      const double bytes = elements * size;
+      const double near = kPartialElement / 2;
+      if (bytes <= static_cast<double>(machine.l2)) return near;
+      const bool held = bytes <= static_cast<double>(machine.l3);
+      const double moved = in_a_cycle * size / (held ? machine.l3_bytes : machine.memory_bytes);
+      return held ? std::max(near, moved) : near + moved;
+    };
   }
   costs.most = std::max(kAlwaysPartial, kMostPartial * elements_accessed(plan, name));
   const ProductOrder order = cheapest_order(plan.program(), s, costs);
   if (order.steps.empty()) return plan.declines("its factors cost least in one loop");
-  const bool worth = order.cost <= kWorthFactoring * order.together;
+  const double most = order.together - kWorthFactoring * order.products;
+  const bool worth = order.cost <= most;
   if (plan.decide("factors of " + name + " in the cheapest order", 2, worth ? 1 : 0) == 0) {
     return plan.declines(worth ? "its factors were decided to stay in one loop"
                                : "another order of its factors saves too little");
@@ -135,7 +150,7 @@ bool apply_factor(Plan& plan, const std::string& name) {
     if (!plan.add(step::factor(name, factors, partial))) return false;
     if (!gpu) lanes += cost_of_lanes(plan, partial);
   }
-  if (worth && order.cost + lanes > kWorthFactoring * order.together) {
+  if (worth && order.cost + lanes > most) {
     return plan.declines("lanes of partial results would be added up too often");
   }
   return true;
