@@ -45,6 +45,8 @@ namespace {
 using ir::Op;
 
 constexpr double kTapeBoundsInfinity = std::numeric_limits<double>::infinity();
+/// The bound of a zero whose sign is open.
+constexpr double kLeast = std::numeric_limits<double>::denorm_min();
 
 /// True for integers below 2^51.
 bool is_whole(double v) {
@@ -195,7 +197,7 @@ void bound_extremum(const TapeInstr& in, Frame& fr, int n, int dst) {
   const double *a = fr.f(in.a), *b = fr.f(in.b);
   for (int i = 0; i < n; ++i) {
     const bool either = a[i] == 0 && b[i] == 0 && std::signbit(a[i]) != std::signbit(b[i]);
-    if (either) e[i] = std::max(e[i], std::numeric_limits<double>::denorm_min());
+    if (either) e[i] = std::max(e[i], kLeast);
   }
 }
 
@@ -233,6 +235,9 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
       carried = std::max(carried, change(eval(x, y - ey), v[i]));
       if (ey > 0) carried = std::max(carried, change(eval(x, y + ey), v[i]));
     }
+    // Zeros of either sign make such zeros, as in extrema.
+    const bool of_zeros = ea[i] + ey > 0 && std::fabs(a[i]) <= ea[i] && std::fabs(y) <= ey;
+    if (of_zeros && v[i] == 0) carried = std::max(carried, kLeast);
     if (exact) {
       e[i] = carried;
       continue;
