@@ -292,6 +292,7 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
   for (auto& [i, window] : windows) {
     const Stage& s = program_.stages[i];
     windows_.check_chains(s, window);
+    windows_.check_ranges(s, window);
     if (carried_state(program_, s)) keep_earlier(in, loop_name, i, window, out);
     if (is_so_far(program_, s, in.stage())) {
       read_so_far(in, s, out);

@@ -385,6 +385,24 @@ void Windows::check_chains(const Stage& st, const std::vector<Span>& window) {
   }
 }
 
+void Windows::check_ranges(const Stage& st, const std::vector<Span>& window) {
+  const auto told = [](const Expr& e) { return e && mentions_load(e); };
+  const auto ranged = std::find_if(st.rvars.begin(), st.rvars.end(), [&](const IndexVar& v) {
+    return told(v.lo) || told(v.hi);
+  });
+  if (ranged == st.rvars.end()) return;
+  const std::vector<Span> domain = domain_of(static_cast<int>(program_.stages.index_of(st)));
+  for (size_t v = 0; v < st.vars.size(); ++v) {
+    const Span &all = domain[v], &some = window[v];
+    const bool inside = facts_.at_most(all.lo, some.lo) &&
+                        facts_.at_most(some.lo + some.extent, all.lo + all.extent);
+    if (inside) continue;
+    reject("compute " + st.name + " at " + st.at.stage + "/" + st.at.loop + ": it would run for " +
+           "other values of " + st.vars[v].name + " than it has, where nobody checks how far " +
+           ranged->name + " runs");
+  }
+}
+
 void Windows::check_covered(const Stage& st, const std::vector<Span>& window) {
   const bool outlives = kept_at_root(program_, st);
   if (st.store.root() && !outlives) return;

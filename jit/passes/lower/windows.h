@@ -39,6 +39,9 @@ class Windows final : public LoweringPart {
   std::vector<Span> whole(const ir::Stage& stage);
   /// Rejects a stage that goes on from itself where its window does not hold it from the first on.
   void check_chains(const ir::Stage& st, const std::vector<Span>& window);
+  /// Rejects a stage that would run over a range told by data for an element that it does not have:
+  /// nobody checks those data.
+  void check_ranges(const ir::Stage& st, const std::vector<Span>& window);
   /// Rejects a stage that computes less inside its loop than is read where it is kept.
   void check_covered(const ir::Stage& st, const std::vector<Span>& window);
   /// Values of the variables of a stage that is emitted inside the loops that are open.
