@@ -204,7 +204,8 @@ bool Mover::may_leave(const Scope& scope, const Needs& needs) const {
   if (!scope.statement) return false;
   if (scope.loop && needs.loops.contains(scope.loop->loop)) return false;
   if (needs.buffers.empty()) return true;
-  if (needs.reads_unasked && !scope.runs) return false;
+  // What guards a load says nothing of the loops: without iterations there may be no tensor.
+  if (!scope.runs) return false;
   const std::set<int> written = written_in(*scope.statement);
   return std::none_of(written.begin(), written.end(),
                       [&](int b) { return needs.buffers.contains(b); });

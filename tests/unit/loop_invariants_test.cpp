@@ -74,8 +74,11 @@ TEST_CASE("loop invariants: what must stay stays") {
 }
 
 TEST_CASE("loop invariants: what may not be there is asked for before it is read") {
-  const std::string open = moved(rows("X[i,j] - exp(a[0])", "M=0..3 N=0..9"), kVector);
+  const std::string open = moved(rows("X[i,j] - exp(a[0])", "M=0..3 N=1..9"), kVector);
   CHECK(has(open, "[0] = exp(a[0] if (0 < M) else 0.0)\n"));
+  // Without iterations there may be nothing to read, whatever is asked.
+  const std::string empty = moved(rows("X[i,j] - exp(a[0])", "M=0..3 N=0..9"), kVector);
+  CHECK_FALSE(has(empty, "[0] = exp(a[0] if (0 < M) else 0.0)\n"));
   const std::string choice = "select(0 < j && 0 < i, exp(a[i - 1]), X[i,j])";
   CHECK(has(moved(rows(choice), kVector), "[0] = exp(a[Y/i - 1] if (0 <= Y/i - 1) else 0.0)\n"));
 }

@@ -387,9 +387,8 @@ void Windows::check_chains(const Stage& st, const std::vector<Span>& window) {
 
 void Windows::check_ranges(const Stage& st, const std::vector<Span>& window) {
   const auto told = [](const Expr& e) { return e && mentions_load(e); };
-  const auto ranged = std::find_if(st.rvars.begin(), st.rvars.end(), [&](const IndexVar& v) {
-    return told(v.lo) || told(v.hi);
-  });
+  const auto ranged = std::find_if(st.rvars.begin(), st.rvars.end(),
+                                   [&](const IndexVar& v) { return told(v.lo) || told(v.hi); });
   if (ranged == st.rvars.end()) return;
   const std::vector<Span> domain = domain_of(static_cast<int>(program_.stages.index_of(st)));
   for (size_t v = 0; v < st.vars.size(); ++v) {
