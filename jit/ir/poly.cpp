@@ -190,6 +190,18 @@ int64_t Poly::loop_coef(int id) const {
   return 0;
 }
 
+std::optional<int64_t> Poly::var_coef(const std::string& name) const {
+  int64_t out = 0;
+  for (const Term& t : terms_) {
+    const bool mentions = std::any_of(t.factors.begin(), t.factors.end(),
+                                      [&](const Expr& f) { return mentions_var(f, name); });
+    if (!mentions) continue;
+    if (t.factors.size() > 1 || t.factors[0]->op != Op::kVar) return {};
+    out += t.coef;
+  }
+  return out;
+}
+
 bool Poly::mentions_loop(int id) const {
   for (const Term& t : terms_) {
     for (const Expr& f : t.factors) {

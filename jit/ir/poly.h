@@ -45,6 +45,8 @@ class Poly {
   std::optional<int64_t> value() const;
   /// Coefficient of loop variable `id` in the terms that are that variable alone.
   int64_t loop_coef(int id) const;
+  /// The same of an index by its name; nothing where it stands in a product or under an operation.
+  std::optional<int64_t> var_coef(const std::string& name) const;
   /// True when some factor mentions loop variable `id`.
   bool mentions_loop(int id) const;
   /// Back to an expression: terms in canonical order, but a positive one first.

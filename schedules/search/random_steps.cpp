@@ -380,6 +380,8 @@ std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
     if (sums && chance(s.value->op == ir::Op::kMul ? 20 : 3))
       return step::expand(s.name, fresh("E"));
     if (sums && chance(15)) return step::narrow(s.name, fresh("W"));
+    if (const ir::IndexVar* v = bounded_by_results(s); v && chance(40))
+      return step::predicate({s.name, v->name});
     if (s.rvars.size() > 1 && chance(20))
       return step::separate({s.name, pick(s.rvars).name}, fresh("S"));
     if (chance(20)) return propose_collapse(s);

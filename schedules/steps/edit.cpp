@@ -260,6 +260,15 @@ std::string stale_by(const ir::Program& program, size_t from, size_t to) {
   return {};
 }
 
+const ir::IndexVar* bounded_by_results(const ir::Stage& stage) {
+  for (const ir::IndexVar& v : stage.rvars) {
+    for (const ir::Expr& end : {v.lo, v.hi}) {
+      if (end && mentions_any(end, stage.vars)) return &v;
+    }
+  }
+  return nullptr;
+}
+
 bool reads(const ir::Stage& stage, std::string_view buffer) {
   const auto in = [&](const ir::Expr& e) {
     return ir::any_node(

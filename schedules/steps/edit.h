@@ -64,6 +64,10 @@ std::string no_partial_results(const ir::Stage& stage);
 /// Loops of a stage whose terms went elsewhere: none is scattered.
 void gather_results(std::vector<ir::Loop>& loops);
 
+/// The reduced variable of `stage` whose range follows an index of its results; null where all
+/// ranges are the same.
+const ir::IndexVar* bounded_by_results(const ir::Stage& stage);
+
 /// True when the stage's definition (value, where, domains, indices) loads `buffer`.
 bool reads(const ir::Stage& stage, std::string_view buffer);
 

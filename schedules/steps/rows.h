@@ -27,6 +27,7 @@ extern const StepRow kFactor;
 extern const StepRow kSeparate;
 extern const StepRow kExpand;
 extern const StepRow kNarrow;
+extern const StepRow kPredicate;
 extern const StepRow kScan;
 extern const StepRow kRunning;
 extern const StepRow kOnline;

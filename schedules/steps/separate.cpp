@@ -14,19 +14,6 @@
 namespace hone::schedules {
 namespace {
 
-/// The coefficient of `var` in `p`; nothing where `var` stands in a product or under an operation.
-std::optional<int64_t> coefficient_of(const ir::Poly& p, const std::string& var) {
-  int64_t out = 0;
-  for (const ir::Poly::Term& t : p.terms()) {
-    const bool mentions = std::any_of(t.factors.begin(), t.factors.end(),
-                                      [&](const ir::Expr& f) { return mentions_var(f, var); });
-    if (!mentions) continue;
-    if (t.factors.size() > 1 || t.factors[0]->op != ir::Op::kVar) return {};
-    out += t.coef;
-  }
-  return out;
-}
-
 /// Finds the windows of a stage, and writes its terms by positions.
 class WindowFinder {
  public:
@@ -60,9 +47,9 @@ class WindowFinder {
     if (!out_.result.empty()) return;
     if (is_index(e)) {
       const ir::Poly p = ir::Poly::of(e);
-      const auto own = coefficient_of(p, out_.reduced);
+      const auto own = p.var_coef(out_.reduced);
       for (const ir::IndexVar& v : s_.vars) {
-        const auto beside = coefficient_of(p, v.name);
+        const auto beside = p.var_coef(v.name);
         if (!own || !beside || *own <= 0 || *beside <= 0) continue;
         const int64_t common = std::gcd(*own, *beside);
         out_.result = v.name;
@@ -79,7 +66,7 @@ class WindowFinder {
     return ir::rewrite(e, [&](const ir::Expr& x) -> ir::Expr {
       if (!is_index(x)) return {};
       ir::Poly p = ir::Poly::of(x);
-      const auto a = coefficient_of(p, out_.result), b = coefficient_of(p, out_.reduced);
+      const auto a = p.var_coef(out_.result), b = p.var_coef(out_.reduced);
       if (!a || !b || (*a == 0 && *b == 0)) return {};
       const int64_t times = *a / out_.stride;
       if (times * out_.stride != *a || times * out_.spacing != *b) return {};

@@ -9,7 +9,7 @@ constexpr const StepRow* kSteps[] = {
     &kParallel,  &kPartition,      &kCompute,  &kInline,    &kPrecompute, &kCacheWrite, &kStage,
     &kRfactor,   &kSplitReduction, &kFactor,   &kSeparate,  &kRunning,    &kPrefetch,   &kStream,
     &kTensorize, &kBind,           &kPipeline, &kWarpLanes, &kTma,        &kSpecialize, &kCluster,
-    &kOnline,    &kExpand,         &kNarrow,   &kGroup,     &kScan,
+    &kOnline,    &kExpand,         &kNarrow,   &kGroup,     &kScan,       &kPredicate,
 };
 
 }  // namespace

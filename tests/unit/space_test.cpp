@@ -161,6 +161,24 @@ TEST_CASE("space: products of narrow types by the instructions that the target h
   CHECK(chosen("matmul M=64 N=64 K=64 T=i32 const=B", "x86 isa=avx512,vnni,bf16") == "");
 }
 
+TEST_CASE("space: results of several ranges share vectors and tiles") {
+  const auto predicates = [](const char* tensors, const char* term) {
+    const auto problem =
+        ops::parse_problem("op f(A: f32[N,N], " + std::string(tensors) + " { " + term + " } N=200");
+    REQUIRE_MESSAGE(problem, problem.failure().message);
+    const auto target = ir::parse_target("x86 isa=avx512 threads=1", {});
+    const std::string steps = schedules::default_schedule(problem->program, *target).text();
+    return steps.find("predicate") != std::string::npos;
+  };
+  const char *matrix = "B: f32[N,N]) -> (Y: f32[N,N])", *vector = "x: f32[N]) -> (Y: f32[N])";
+  CHECK(predicates(matrix, "Y[i,j] = sum[k in 0..i+1](A[i,k]*B[k,j])"));
+  CHECK(predicates(matrix, "Y[i,j] = sum[k in j..N](A[i,k]*B[k,j])"));
+  CHECK(predicates(vector, "Y[j] = sum[k in 0..j+1](x[k]*A[k,j])"));
+  // Lanes are partial sums; and all have one range.
+  CHECK_FALSE(predicates(vector, "Y[i] = sum[k in 0..i+1](x[k]*A[i,k])"));
+  CHECK_FALSE(predicates(matrix, "Y[i,j] = sum[k](A[i,k]*B[k,j])"));
+}
+
 TEST_CASE("space: where register tiles are refused, vectors stay; where all is, the plain loops") {
   const ir::Target target = tests::target_named(kTargets[0]);
   size_t vectors = 0, stages = 0;
