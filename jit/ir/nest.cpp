@@ -136,6 +136,16 @@ int64_t swizzled(int64_t offset, int64_t row) {
   return offset ^ mask * kChunk;
 }
 
+Expr make_nest_load(const NestBuffer& buffer, int id, Expr offset) {
+  Node n;
+  n.op = Op::kLoad;
+  n.type = buffer.type;
+  n.id = id;
+  n.name = buffer.name;
+  n.args.push_back(std::move(offset));
+  return Expr(std::make_shared<const Node>(std::move(n)));
+}
+
 ArgsLayout args_layout(const Nest& nest) {
   ArgsLayout layout;
   int next = ArgsLayout::kFirstTensor;

@@ -119,6 +119,9 @@ struct ArgsLayout {
 /// The layout that lowering, back ends and callers share.
 ArgsLayout args_layout(const Nest& nest);
 
+/// Element `offset` of `buffer`, which is number `id` of its nest.
+Expr make_nest_load(const NestBuffer& buffer, int id, Expr offset);
+
 /// Indented loops as text; deterministic.
 std::string print(const Nest& nest);
 

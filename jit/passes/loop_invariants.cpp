@@ -226,13 +226,8 @@ Expr Mover::keep(const Expr& e, Needs needs, Scope& scope) {
   const auto id = static_cast<int>(nest_.buffers.size());
   nest_.buffers.push_back(std::move(b));
   scope.pending.push_back(make_store(id, make_int(0), e));
-  Node load;
-  load.op = Op::kLoad;
-  load.type = e->type;
-  load.id = id;
-  load.name = nest_.buffers.back().name;
-  load.args = {make_int(0)};
-  scope.kept.push_back({e, Expr(std::make_shared<const Node>(std::move(load))), std::move(needs)});
+  Expr load = make_nest_load(nest_.buffers.back(), id, make_int(0));
+  scope.kept.push_back({e, std::move(load), std::move(needs)});
   return scope.kept.back().load;
 }
 

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "include/hone/error.h"
+#include "jit/ir/machine.h"
+#include "jit/passes/chosen_updates.h"
 #include "jit/passes/loop_invariants.h"
 #include "jit/passes/narrow_integers.h"
 #include "jit/passes/short_integers.h"
@@ -83,8 +85,10 @@ void compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& 
 Result<X86Code, ir::Reject> compile_x86(const ir::Nest& nest, const ir::Target& target,
                                         const EmitOptions& options) {
   X86Code code;
-  const auto narrowed = with_narrow_integers(nest);
-  const ir::Nest& narrow = narrowed ? *narrowed : nest;
+  const auto chosen = ir::machine_of(target).masks_lanes ? std::nullopt : with_chosen_updates(nest);
+  const ir::Nest& whole = chosen ? *chosen : nest;
+  const auto narrowed = with_narrow_integers(whole);
+  const ir::Nest& narrow = narrowed ? *narrowed : whole;
   const auto shortened = with_short_integers(narrow);
   const ir::Nest& shortest = shortened ? *shortened : narrow;
   const auto moved = with_invariants_outside(shortest);

@@ -24,16 +24,6 @@ using namespace ir;
 
 namespace {
 
-Expr make_nest_load(const NestBuffer& buffer, int id, Expr offset) {
-  Node n;
-  n.op = Op::kLoad;
-  n.type = buffer.type;
-  n.id = id;
-  n.name = buffer.name;
-  n.args.push_back(std::move(offset));
-  return Expr(std::make_shared<const Node>(std::move(n)));
-}
-
 StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body,
              int into = -1, bool scan = false) {
   ForStmt s;
