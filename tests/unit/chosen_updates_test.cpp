@@ -17,8 +17,8 @@ namespace {
 
 /// The nest of rows of a triangle times a vector, after the pass; "" where it changes nothing.
 std::string chosen(const std::string& statement, const char* steps) {
-  const auto problem = ops::parse_problem(
-      "op p(X: f32[M,N], a: f32[M]) -> (Y: f32[N]) { " + statement + " } M=64 N=64");
+  const auto problem = ops::parse_problem("op p(X: f32[M,N], a: f32[M]) -> (Y: f32[N]) { " +
+                                          statement + " } M=64 N=64");
   REQUIRE_MESSAGE(problem, problem.failure().message);
   const auto schedule = schedules::Schedule::parse(steps);
   REQUIRE(schedule);
