@@ -149,11 +149,29 @@ DiffProblem problem_of(const std::string& text, const ops::Problem& problem,
   return {problem.op.name(), text, problem.program, dims};
 }
 
-}  // namespace
+/// Reductions whose ranges follow indices of results, which the library has none of.
+const char* const kRanges[] = {
+    "op rows_of_triangle(A: f32[N,N], B: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = sum[k in "
+    "0..i+1](A[i,k]*B[k,j]) } "
+    "N=13 M=19",
+    "op columns_of_triangle(A: f32[M,N], B: f32[N,N]) -> (Y: f32[M,N]) { Y[i,j] = sum[k in "
+    "j..N](A[i,k]*B[k,j]) } "
+    "N=21 M=6",
+    "op vector_and_triangle(x: f64[N], A: f64[N,N]) -> (Y: f64[N]) { Y[j] = sum[k in "
+    "0..j](x[k]*A[k,j]) } N=0..35",
+    "op greatest_below(A: f32[N,N]) -> (Y: f32[N]) { Y[j] = max[i in j..N](A[i,j]) } N=37",
+    "op between_corners(A: u8[N,N], B: i8[N,N]) -> (Y: i32[N,N]) { Y[i,j] = sum[k in "
+    "i..N-j](A[i,k]*B[k,j]) } "
+    "N=18",
+    "op summed_rows(X: f32[B,N,D], G: f32[B,N,D]) -> (Y: f32[B,N,N]) { Y[b,i,j] = sum[d, k in "
+    "0..i+1]("
+    "X[b,k,d]*G[b,j,d]) } B=2 N=9 D=5",
+};
 
-std::vector<DiffProblem> valid_problems() {
-  std::vector<DiffProblem> out;
-  for (const char* text : kValid) {
+/// The problems of texts, each by some dims.
+template <class Texts>
+void add_problems(const Texts& texts, std::vector<DiffProblem>& out) {
+  for (const char* text : texts) {
     auto problem = ops::parse_problem(text);
     if (!problem) {
       FAIL_CHECK(text << ": " << problem.failure().message);
@@ -163,6 +181,13 @@ std::vector<DiffProblem> valid_problems() {
       out.push_back(problem_of(problem->text, *problem, dims));
     }
   }
+}
+
+}  // namespace
+
+std::vector<DiffProblem> valid_problems() {
+  std::vector<DiffProblem> out;
+  add_problems(kValid, out);
   return out;
 }
 
@@ -183,6 +208,7 @@ std::vector<DiffProblem> diff_problems() {
       out.push_back(problem_of(problem->text, *problem, dims));
     }
   }
+  add_problems(kRanges, out);
   return out;
 }
 
