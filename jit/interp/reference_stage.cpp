@@ -142,7 +142,8 @@ void StageEval::split_where() {
   for (const Expr& c : all) {
     const bool term = std::any_of(names_.begin() + vars_, names_.end(),
                                   [&](const std::string& n) { return ir::mentions_var(c, n); });
-    (term ? where_ : guard_).push_back(c);
+    const bool data = any_node(c, [](const Expr& e) { return e->op == Op::kLoad; });
+    (!term ? guard_ : data ? where_data_ : where_).push_back(c);
   }
 }
 
@@ -211,6 +212,7 @@ StageEval::Plan StageEval::make_plan(int lane) {
   }
   if (!guard_.empty()) p.guard = make_tape(state_, index_, scope, guard_);
   if (!where_.empty()) p.where = make_tape(state_, index_, scope, where_);
+  if (!where_data_.empty()) p.where_data = make_tape(state_, index_, scope, where_data_);
   const DType domain = stage_.reduce == Reduce::kNone ? output_.buffer->type : stage_.accumulate;
   std::vector<Expr> values{stage_.value};
   values.insert(values.end(), factors_.begin(), factors_.end());
@@ -334,21 +336,28 @@ void StageEval::element_chunks(Plan& p) {
 }
 
 int StageEval::keep(RefTape& test, int n) {
-  test.run(state_, env_.data(), lanes_, n);
+  test.run(state_, env_.data(), kept_lanes_, n);
   int count = 0;
   for (int l = 0; l < n; ++l) {
     bool holds = true;
     for (int r : test.results) holds &= test.frame.i(r)[l] != 0;
-    // A condition on bad data leaves the lane in; its poison keeps it from being written.
-    if (!holds && !test.frame.poison[l]) continue;
-    kept_[count] = l;
-    kept_lanes_[count++] = lanes_[l];
+    // A condition on bad data leaves the lane in: whether it counts is not known.
+    unsure_[count] = test.frame.poison[l];
+    if (!holds && !unsure_[count]) continue;
+    kept_[count] = kept_[l];
+    kept_lanes_[count++] = kept_lanes_[l];
   }
   return count;
 }
 
+void StageEval::keep_all(int n) {
+  for (int l = 0; l < n; ++l) kept_[l] = l;
+  std::copy_n(lanes_, n, kept_lanes_);
+}
+
 void StageEval::elements(Plan& p, int n) {
   if (p.guard) {
+    keep_all(n);
     n = keep(p.guard, n);
     if (n == 0) return;
     std::copy_n(kept_lanes_, n, lanes_);
@@ -428,11 +437,17 @@ void StageEval::term_chunks(Plan& p) {
 
 void StageEval::terms(Plan& p, int n) {
   const bool per_lane = lane_is_var(p);
-  if (!p.where) {
+  if (!p.where && !p.where_data) {
     p.value.run(state_, env_.data(), lanes_, n);
     return accumulate(p.value, n, per_lane ? kEach : kFirst);
   }
-  const int count = keep(p.where, n);
+  keep_all(n);
+  // What lies outside of the indices' conditions may ask for what does not exist.
+  int count = p.where ? keep(p.where, n) : n;
+  if (count > 0 && p.where_data) {
+    count = keep(p.where_data, count);
+    for (int l = 0; l < count; ++l) poison_[per_lane ? kept_[l] : 0] |= unsure_[l];
+  }
   if (count == 0) return;
   p.value.run(state_, env_.data(), kept_lanes_, count);
   accumulate(p.value, count, per_lane ? kept_ : kFirst);

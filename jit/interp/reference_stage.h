@@ -47,6 +47,7 @@ class StageEval {
     std::vector<int> inner;  ///< reduction variables around the terms
     RefTape guard;           ///< `where` on index variables: is the element written?
     RefTape where;           ///< `where` on reduction variables: does the term count?
+    RefTape where_data;      ///< the same of conditions that read
     RefTape value;           ///< and the factors that it is the product of
     RefTape position;
     RefTape old;  ///< what the element holds, where the reduction begins with it
@@ -78,8 +79,10 @@ class StageEval {
   void poison_elements();
   void note_poison(const RefTape& values);
   void terms(Plan& p, int n);
-  /// Keeps the lanes where `test` holds; returns how many, `kept_` says which.
+  /// Keeps those of the first `n` kept lanes where `test` holds; returns how many.
   int keep(RefTape& test, int n);
+  /// All of `n` lanes are kept.
+  void keep_all(int n);
   void accumulate(RefTape& values, int n, const int* at);
   void store(Plan& p, int n);
   void store_value(size_t s, DType from, const RunningValues::Result& value);
@@ -92,7 +95,7 @@ class StageEval {
   int vars_ = 0;
   std::vector<RefTape> bounds_;  ///< per variable: lo, hi
   std::vector<bool> ragged_;     ///< the bounds come from data
-  std::vector<ir::Expr> guard_, where_;
+  std::vector<ir::Expr> guard_, where_, where_data_;
   ScatteredTerms scattered_;       ///< which terms an element has
   std::vector<ir::Expr> factors_;  ///< of the value, where their order may be another
   std::vector<int> index_slots_;   ///< per output dim the variable, -1: a constant
@@ -110,8 +113,9 @@ class StageEval {
   int64_t lanes_[kLanes];  ///< of the lane variable
   int64_t kept_lanes_[kLanes];
   int kept_[kLanes];
-  int lane_count_ = 0;  ///< of the elements under way
-  bool dead_ = false;   ///< all of them are poisoned: no term changes that
+  uint8_t unsure_[kLanes];  ///< of kept lanes: by conditions on what does not exist
+  int lane_count_ = 0;      ///< of the elements under way
+  bool dead_ = false;       ///< all of them are poisoned: no term changes that
   std::optional<int> element_lane_;
   std::optional<int> fixed_lane_;  ///< for the variables that are fixed now
   uint8_t poison_[kLanes];         ///< of the elements under way: they depend on bad data
