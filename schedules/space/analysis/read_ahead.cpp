@@ -41,7 +41,7 @@ bool read_ahead(Plan& plan, const std::string& stage, const std::string& copy,
     if (!plan.add(step::prefetch(copy, at, panels, outer))) return false;
   }
   // A step of few rows takes about a dozen cycles; some steps are what the second cache takes.
-  // Tuned on: Sapphire Rapids (AVX-512).
+  // Tuned on: an Intel server with AMX (AVX-512).
   constexpr int64_t kSteps = 8, kFewRows = 8;
   const Number steps = plan.knob(knob_name("pf", stage + "_" + copy), {0, kSteps, 2 * kSteps},
                                  machine.streams_to_l1 || rows > kFewRows ? 0 : kSteps);
