@@ -85,17 +85,9 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
     if (b.role == ir::Role::kTemp) continue;
     const size_t p = f.memory_.size();
     f.buffers_.push_back(&b);
-    jit::TensorView& v = f.params_[p];
-    // A promise of alignment holds at the block's start; round the size so that it does at its end.
-    const auto align = static_cast<size_t>(std::max<int64_t>(b.align, 1));
-    const auto span = static_cast<size_t>(jit::bytes_of(v));
-    const size_t bytes = (span + align - 1) / align * align;
-    const size_t offset = (stagger * p + align - 1) / align * align;
-    auto memory = GuardedMemory::allocate(bytes, guard, offset);
-    if (!memory) return memory.failure();
-    v.data = memory->data();
+    f.memory_.emplace_back();
+    if (auto placed = f.place(p, stagger); !placed) return placed.failure();
     if (b.role != ir::Role::kInput) f.written_.push_back(p);
-    f.memory_.push_back(std::move(*memory));
   }
   f.scalars_ = jit::scalar_values(program, seed);
   jit::fill_parameters(program, f.params_, f.scalars_, f.dims_, set, seed);
@@ -107,6 +99,29 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
     }
   }
   return f;
+}
+
+/// Takes memory for a parameter, and copies what that held elsewhere.
+Result<Done> Fixture::place(size_t param, size_t stagger) {
+  jit::TensorView& v = params_[param];
+  // A promise of alignment holds at the block's start; round the size so that it does at its end.
+  const auto align = static_cast<size_t>(std::max<int64_t>(buffer(param).align, 1));
+  const auto span = static_cast<size_t>(jit::bytes_of(v));
+  const size_t bytes = (span + align - 1) / align * align;
+  const size_t offset = (stagger * param + align - 1) / align * align;
+  auto memory = GuardedMemory::allocate(bytes, guard_, offset);
+  if (!memory) return memory.failure();
+  if (memory_[param].data()) std::memcpy(memory->data(), memory_[param].data(), bytes);
+  v.data = memory->data();
+  memory_[param] = *std::move(memory);
+  return Done{};
+}
+
+Result<Done> Fixture::place(size_t stagger) {
+  for (size_t p = 0; p < memory_.size(); ++p) {
+    if (auto placed = place(p, stagger); !placed) return placed;
+  }
+  return Done{};
 }
 
 /// The definition at some elements, whatever a kernel has made of inout tensors since.

@@ -17,6 +17,12 @@ namespace hone::runtime {
 /// Chosen: three cache lines, so that sets differ each time (not measured).
 inline constexpr size_t kStagger = 192;
 
+/// The stagger of placement `n`, by which timings vary how operands conflict in a cache. Number 0
+/// has kStagger, and 64 in a row have all there are of whole lines in a page.
+constexpr size_t stagger_of(int64_t n) {
+  return (kStagger + static_cast<size_t>(n) * 11 * 64) % 4096;
+}
+
 /// The tensors of one problem for one choice of its dims and one data set, in guarded memory. With
 /// them come the outputs that the definition gives. Problems of up to 2^24 scalar operations are
 /// evaluated whole, where an element of the result counts as eight. Of larger ones the definition
@@ -39,6 +45,10 @@ class Fixture {
 
   /// Outputs to "unwritten", inout tensors to what they held.
   void reset();
+  /// Moves the tensors, with what they hold, to other memory: tensor i lies i*stagger bytes from
+  /// its guard, as for `create`, and all are writable. Fails for want of memory only; then some
+  /// have moved.
+  Result<Done> place(size_t stagger);
   /// Inputs writable or not.
   void protect_inputs(bool readable_only);
 
@@ -90,6 +100,7 @@ class Fixture {
  private:
   using Blocks = std::vector<std::vector<uint8_t>>;  ///< per output, as it lies in memory
 
+  Result<Done> place(size_t param, size_t stagger);
   Result<jit::ReferenceOutcome> evaluate_at(const Positions& positions) const;
   Result<jit::Comparison> compare_kept();
   int64_t elements() const;

@@ -84,6 +84,7 @@ Result<Done> TuneRun::rank_finalists() {
   const TuneOptions& o = job_.options;
   RankOptions options;
   options.rounds = o.effort == Effort::kQuick ? 5 : 9;
+  options.before_round = [&] { trials_.place_operands(); };
   options.out_of_time = [&] {
     return o.stop.stop_requested() || (o.budget.count() > 0 && Clock::now() - start_ >= o.budget);
   };

@@ -131,6 +131,7 @@ Result<Ranking> Ranker::go() {
     if (!rounds_.empty() && late()) break;
     Round round;
     const size_t fixed = yardstick();
+    if (options_.before_round) options_.before_round();
     auto played = play(round);
     if (!played) return played.failure();
     if (round.cut_short) break;

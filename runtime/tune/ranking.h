@@ -24,6 +24,8 @@ struct RankOptions {
   int rounds = 5;  ///< undisturbed ones that are wanted; three times as many are made at most
   /// A challenger is faster by at least this share, or the incumbent stays.
   double least_gain = 0.02;
+  /// Runs before each round; may be empty.
+  std::function<void()> before_round = {};
   /// True when the time is up. In the first round the incumbent and the next finalist are still
   /// timed, and the rest drop out. A later round is cut short and does not count.
   std::function<bool()> out_of_time = {};

@@ -159,7 +159,7 @@ Result<Outcome> Trials::run_once(const std::string& schedule, const TrialTiming&
   Message m{"try", {}};
   m.add("schedule", schedule).add("samples", static_cast<int64_t>(timing.samples));
   m.add("sample_us", timing.sample_us).add("give_up_us", timing.give_up_us);
-  m.add("hopeless_us", timing.hopeless_us);
+  m.add("hopeless_us", timing.hopeless_us).add("placement", placement_);
   const bool on_gpu = target_.starts_with("cuda");
   if (on_gpu) m.add("wait_ms", static_cast<double>(std::min(timeout_ms_, kOnGpuMs)));
   if (!reply || reply->verb == "built") {

@@ -65,6 +65,8 @@ class Trials {
   void expect(const std::string& schedule);
   /// The next trial gets a fresh worker.
   void refresh() { worker_.reset(); }
+  /// The next trials are timed with operands that lie elsewhere.
+  void place_operands() { ++placement_; }
   /// A trial that takes longer than this counts as hung.
   void set_timeout_ms(int ms) { timeout_ms_ = ms; }
   /// When the time is up: who is silent then is not waited for.
@@ -80,6 +82,7 @@ class Trials {
   std::stop_token stop_;
   std::unique_ptr<WorkerProcess> worker_;
   int trials_ = 0;
+  int64_t placement_ = 0;
   bool opened_ = false;  ///< some worker has opened the problem
   int timeout_ms_ = 20000;
   Clock::time_point deadline_ = Patience().until;

@@ -65,8 +65,12 @@ Message answer(const Message& m, bool allow_code, const std::function<void()>& b
     reply.verb = "built";
     session->build(std::string(m.get("schedule")));
   } else if (m.verb == "try" && session) {
-    const Timing timing{static_cast<int>(m.number("samples")), m.real("sample_us"),
-                        m.real("give_up_us"), m.real("hopeless_us"), m.real("wait_ms")};
+    const Timing timing{static_cast<int>(m.number("samples")),
+                        m.real("sample_us"),
+                        m.real("give_up_us"),
+                        m.real("hopeless_us"),
+                        m.real("wait_ms"),
+                        m.number("placement")};
     reply = result_of(session->try_schedule(std::string(m.get("schedule")), timing));
   } else if (m.verb == "code" && session && allow_code) {
     reply = result_of(session->try_code(from_hex(m.get("bytes"))));

@@ -7,7 +7,7 @@ namespace hone::runtime {
 ///   open problem= target= [again=1]                -> opened [code= error=]
 ///   expect schedule=                               (no answer)
 ///   build schedule=                                -> built
-///   try schedule= samples= sample_us= give_up_us= hopeless_us=
+///   try schedule= samples= sample_us= give_up_us= hopeless_us= wait_ms= placement=
 ///                                                  -> result verdict= note= median_us= ...
 ///   code bytes=HEX (only with `allow_code`: tests) -> result ...
 /// A `busy` line says that an answer is still worked on; `error code= error=` says that there is

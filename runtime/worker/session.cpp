@@ -170,6 +170,7 @@ std::optional<Samples> Session::time_at(size_t point, CallFrame& frame, bool par
 
 /// The geometric mean over the points.
 double Session::time(const Candidate& candidate, const Timing& timing, Verdict& v) {
+  place_timed(timing.placement);
   const SampleOptions options{
       .samples = timing.samples, .sample_us = timing.sample_us, .give_up_us = timing.give_up_us};
   double logs = 0;

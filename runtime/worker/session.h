@@ -48,6 +48,8 @@ struct Timing {
   /// it; 0: never.
   double hopeless_us = 0;
   double wait_ms = 0;  ///< a GPU that takes longer has hung; 0: never
+  /// Where operands lie on the host: timings of other numbers have them elsewhere.
+  int64_t placement = 0;
 };
 
 /// A problem opened for trials: data sets, references, and the ways to check and time a candidate.
@@ -88,6 +90,7 @@ class Session {
   Result<Done> make_timing_fixtures();
   Result<Done> refer_large(bool again);
   Result<Done> place_operands();
+  void place_timed(int64_t placement);
   std::vector<std::vector<int64_t>> points_to_check() const;
 
   std::function<void()> busy_;
@@ -104,6 +107,7 @@ class Session {
   std::optional<BlockCompare> compare_;                 ///< on a GPU
   std::vector<Results> checked_;                        ///< per fixture
   std::vector<Operands> timed_;                         ///< per point to time
+  int64_t placement_ = 0;                               ///< of those on the CPU
   std::vector<FreshData> fresh_;                        ///< the same, on the CPU
   std::optional<Result<Candidate, ir::Reject>> built_;  ///< for the next trial,
   std::string built_schedule_;                          ///< of this schedule

@@ -158,6 +158,17 @@ Result<Done> Session::place_operands() {
   return Done{};
 }
 
+/// Moves what is timed on the host, since conflicts in a cache depend on where operands lie.
+void Session::place_timed(int64_t placement) {
+  if (placement == placement_) return;
+  placement_ = placement;
+  for (size_t i = 0; i < timing_.size(); ++i) {
+    // For want of memory some stay where they are, which changes no result.
+    (void)timing_[i].place(stagger_of(placement));
+    fresh_[i] = FreshData(timing_[i], host_target().l3);
+  }
+}
+
 Result<Done> Session::prepare(bool again) {
   if (auto f = make_fixtures(); !f) return f;
   if (auto f = make_timing_fixtures(); !f) return f;

@@ -133,6 +133,20 @@ TEST_CASE("ranking: noise without end does not keep a slow incumbent") {
   CHECK(r.winner == 1);
 }
 
+TEST_CASE("ranking: what is fast in one placement of its operands only does not win") {
+  int placement = -1;
+  const RankMeasure measure = [&](size_t i) -> Measured {
+    const double conflicts = placement == 0 ? 4 : 9;  // of the first placement there are few
+    return std::optional(RankSample{i == 1 ? conflicts : 5.0, false});
+  };
+  RankOptions options;
+  options.before_round = [&] { ++placement; };
+  const Ranking r = ranking_of({"the incumbent", "lucky"}, measure, options);
+  CHECK(placement == options.rounds - 1);
+  CHECK(r.winner == 0);
+  CHECK(r.times_us[1] == doctest::Approx(9));
+}
+
 TEST_CASE("ranking: a schedule whose second thread had no core is asked again") {
   // Both run 10 us on two cores and 19 on one; the incumbent has one in three tries of four.
   int n = 0;
