@@ -71,7 +71,7 @@ class Fuzzer {
       ++counts_.runs;
       const std::string wrong = wrong_with(trials, schedule);
       if (wrong.empty()) continue;
-      shrink(problem, schedule);
+      shrink(problem, schedule, verdict_in(wrong));
       return;
     }
   }
@@ -92,15 +92,24 @@ class Fuzzer {
     return wrong_with(trials, schedule);
   }
 
-  /// Tells the smallest problem and schedule found that still fail.
-  void shrink(const ops::Problem& problem, Schedule schedule) {
+  /// The verdict in what is wrong with a schedule, `wrong` of `wrong: Y[0] is 1 where 2 is right`.
+  static std::string verdict_in(const std::string& wrong) {
+    return wrong.substr(0, wrong.find(':'));
+  }
+
+  /// Tells the smallest problem and schedule found that still fail, and in the same way. A simpler
+  /// problem may take longer than a worker has to open it.
+  void shrink(const ops::Problem& problem, Schedule schedule, const std::string& verdict) {
     std::string text = problem.text;
+    const auto fails = [&](const std::string& simpler, const Schedule& less) {
+      return verdict_in(wrong_with(simpler, less)) == verdict;
+    };
     for (bool again = true; again;) {
       again = false;
-      schedule = schedules::shrink(
-          schedule, [&](const Schedule& less) { return !wrong_with(text, less).empty(); });
+      schedule =
+          schedules::shrink(schedule, [&](const Schedule& less) { return fails(text, less); });
       for (const std::string& simpler : ops::simpler_problems(text)) {
-        if (wrong_with(simpler, schedule).empty()) continue;
+        if (!fails(simpler, schedule)) continue;
         text = simpler;
         again = true;
         break;

@@ -263,7 +263,10 @@ class Collapse {
           if (n->op == ir::Op::kLoad && n->name == tensor) look(n->args);
         });
       });
-      if (s.output == tensor) look(s.out_index);
+      if (s.output != tensor) continue;
+      // Loops that went there as indices of partial results stay what they are.
+      if (!s.factored.empty()) return s.name + " writes " + tensor + " by loops of its own";
+      look(s.out_index);
     }
     return wrong;
   }
