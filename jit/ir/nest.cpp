@@ -180,6 +180,10 @@ std::string print(const Nest& nest) {
            (nest.pipes[p].cluster > 1 ? ", by clusters\n" : "\n");
   }
   for (const Launch& l : nest.launches) {
+    if (l.before) {
+      out += "before " + l.name + ":\n";
+      StmtPrinter(nest, out).print_at(*l.before, 1);
+    }
     out += "launch " + l.name + " " + nest.loops[static_cast<size_t>(l.range)] + " in 0.." +
            print(l.extent) + (l.parallel ? " parallel" : "") +
            (l.mark == Mark::kSerial ? "" : " " + std::string(name_of(l.mark))) +

@@ -75,6 +75,7 @@ struct Launch {
   int cluster = 1;            ///< of a range of blocks: neighbours that run together
   bool parallel = false;      ///< ranges may run at the same time
   bool at_bind = false;       ///< packs a constant: runs once, when it is bound
+  StmtRef before;             ///< what a thread runs before its part of the range; may be null
   StmtRef body;
 };
 

@@ -62,9 +62,14 @@ class Mover {
     for (const Dim& d : nest.dims) facts_.define_dim(d.name, d.lo, d.hi);
   }
 
+  /// The range of a launch is the outermost loop.
   void run(Launch& launch) {
-    facts_.define_loop(launch.range, Poly(), Poly::of(launch.extent, &facts_));
-    launch.body = list_in(Scope{}, {launch.body}).make();
+    const StmtRef range =
+        make_for(launch.range, Mark::kSerial, make_int(0), launch.extent, {launch.body});
+    std::vector<StmtRef> all = list_in(Scope{}, {range}).body;
+    launch.body = make_body(all.back()->body);
+    all.pop_back();
+    if (!all.empty()) launch.before = make_body(std::move(all));
   }
 
  private:

@@ -47,7 +47,10 @@ void Selector::run() {
   const auto version = [&](bool streaming) {
     streams_.stream(streaming);
     // What is computed here is known here only.
-    inside(Scope::kPlain, 0, false, [&] { range_loop(); });
+    inside(Scope::kPlain, 0, false, [&] {
+      if (context_.launch.before) walk(*context_.launch.before);
+      range_loop();
+    });
   };
   const uint64_t streams = streams_.streamed_by(*context_.launch.body);
   if (streams != 0) {
