@@ -20,6 +20,7 @@ class Reloader {
 
   Lir run() {
     count_live();
+    for (const LoopSpan& loop : live_.loops) leave_out_passing(loop);
     for (size_t b = 0; b + 1 < live_.blocks.size(); ++b) {
       const int from = live_.blocks[b], to = live_.blocks[b + 1];
       const auto peak = std::max_element(held_.begin() + from, held_.begin() + to);
@@ -45,6 +46,26 @@ class Reloader {
       const int reading = now += change[2 * i];
       held_[i] = std::max(reading, now += change[2 * i + 1]);
     }
+  }
+
+  /// Vectors that an innermost loop does not mention are spilled around it: that is once, where a
+  /// reload is one an iteration.
+  void leave_out_passing(const LoopSpan& loop) {
+    const auto begin = held_.begin() + loop.head, end = held_.begin() + loop.end;
+    if (!loop.innermost || begin == end || *std::max_element(begin, end) <= file_.vecs) return;
+    std::vector<bool> mentioned(lir_.regs.size(), false);
+    for (int i = loop.head; i < loop.end; ++i) {
+      for (const Touch& t : live_.of(i)) mentioned[static_cast<size_t>(t.reg)] = true;
+    }
+    int passing = 0;
+    for (size_t r = 0; r < lir_.regs.size(); ++r) {
+      if (lir_.regs[r].cls != RegClass::kVec || mentioned[r]) continue;
+      for (int i = live_.head[r]; i >= 0; i = live_.ranges[i].next) {
+        const Range& x = live_.ranges[i];
+        passing += x.from < 2 * loop.head && x.to > 2 * loop.end;
+      }
+    }
+    for (auto held = begin; held != end; ++held) *held -= passing;
   }
 
   /// A load of a whole vector, or of one element repeated, that no mask decides.
@@ -125,21 +146,29 @@ class Reloader {
     }
   }
 
-  /// The code with a load before each mention that ends a rest that was taken.
+  int defined_at(int reg) const { return live_.ranges[live_.head[reg]].from / 2; }
+
+  /// The code with a load before each mention that ends a rest that was taken. Where it began at
+  /// the first load, that one is left out.
   Lir rewritten() {
     Lir out = lir_;
     if (taken_.empty()) return out;
     std::sort(taken_.begin(), taken_.end(),
               [](const Rest& a, const Rest& b) { return a.to < b.to; });
     std::vector<Reg> now(lir_.regs.size());
+    std::vector<bool> sinks(lir_.code.size(), false);
+    for (const Rest& r : taken_) {
+      if (r.from == defined_at(r.reg)) sinks[static_cast<size_t>(r.from)] = true;
+    }
     out.code.clear();
     auto next = taken_.begin();
     for (int i = 0; i < static_cast<int>(lir_.code.size()); ++i) {
       for (; next != taken_.end() && next->to == i; ++next) {
-        Inst load = lir_.code[live_.ranges[live_.head[next->reg]].from / 2];
+        Inst load = lir_.code[defined_at(next->reg)];
         now[next->reg] = load.operands[0].reg = out.make(RegClass::kVec);
         out.code.push_back(load);
       }
+      if (sinks[static_cast<size_t>(i)]) continue;
       Inst inst = lir_.code[i];
       for (Operand& o : inst.operands) {
         if (o.kind == Operand::kReg && o.reg.valid() && now[o.reg.id].valid())

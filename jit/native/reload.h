@@ -6,9 +6,10 @@
 
 namespace hone::jit {
 
-/// `lir` with vectors loaded again where they are next read, where more are live than there are
-/// registers. Only loads of one block are repeated, and only where nothing in between writes memory
-/// or the address. A load costs less than a spilled value, which is stored as well.
+/// `lir` with vectors loaded where they are next read, once more or not before, where more are live
+/// than there are registers. What an innermost loop does not mention is left to be spilled. Only
+/// loads of one block are repeated, and only where nothing in between writes memory or the address.
+/// A load costs less than a spilled value, which is stored as well.
 Lir reload_late(const Lir& lir, const Liveness& liveness, const RegisterFile& file);
 
 }  // namespace hone::jit

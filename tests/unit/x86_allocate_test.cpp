@@ -157,6 +157,11 @@ TEST_CASE("allocate: a vector is loaded again rather than spilled, until memory 
     const Outcome out = run(lir, target, few, 7, false);
     CHECK(out.memory == expected);
     CHECK((out.allocation.spills > 0) == writes);
+    // A load that waits for its first reader is not made before as well.
+    const auto loads =
+        std::count_if(out.allocation.code.code.begin(), out.allocation.code.code.end(),
+                      [](const Inst& i) { return i.operands[1].kind == Operand::kMem; });
+    if (!writes) CHECK(loads <= 2 * kVectors - 2);
   }
 }
 
