@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "jit/ir/carrying_loop.h"
@@ -448,6 +449,27 @@ std::string order_online(const Program& definition, const Program& scheduled, co
   return {};
 }
 
+/// The quotients of `s` that are made of reciprocals, `reciprocal(s[i])`; empty where none are.
+std::string reciprocals(const Stage& s) {
+  std::set<std::string> divisors;
+  visit(s.value, [&](const Expr& e) {
+    if (e->reciprocal) divisors.insert(print(e->args[1]));
+  });
+  std::string out;
+  for (const std::string& d : divisors) out += (out.empty() ? "" : "+") + marked("reciprocal", d);
+  std::erase(out, ' ');
+  return out;
+}
+
+/// The stage of the definition that `s` is, or is a part of; its own name else.
+std::string defined_name(const Program& definition, const Stage& s) {
+  for (size_t end = s.name.size(); end != std::string::npos; end = s.name.rfind('.', end - 1)) {
+    if (definition.stage(s.name.substr(0, end))) return s.name.substr(0, end);
+    if (end == 0) break;
+  }
+  return s.name;
+}
+
 }  // namespace
 
 std::string numerics_class(const Program& definition, const Program& scheduled) {
@@ -476,6 +498,7 @@ std::string numerics_class(const Program& definition, const Program& scheduled) 
       add(s.name, !fused ? "" : staged ? "staged" : "fused");
     }
   }
+  for (const Stage& s : scheduled.stages) add(defined_name(definition, s), reciprocals(s));
   return out.empty() ? "exact" : out;
 }
 

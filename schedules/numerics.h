@@ -22,6 +22,7 @@ namespace hone::schedules {
 ///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
 ///   `S:scan(j%8)`       a recurrence, whose results are prefixes of lanes
 ///   `S:blocks(64)[seq][seq][seq]`  a recurrence in blocks: sums of each, their chain, elements
+///   `Y:reciprocal`      quotients of Y are made of reciprocals; the last of what is said of Y
 ///   `t:fused`           t is inlined, and its product added in one rounding
 ///   `t:staged`          t is inlined, and a staged copy of its product is rounded before the sum
 /// The class is "exact" where nothing depends on an order. Products that a statement itself adds

@@ -390,8 +390,8 @@ std::optional<int64_t> slope_in(const Expr& e, int loop) {
 bool equal(const Expr& a, const Expr& b) {
   if (a.get() == b.get()) return true;
   if (!a || !b || a->op != b->op || a->type != b->type || a->guarded != b->guarded ||
-      a->id != b->id || a->i != b->i || a->fn != b->fn || a->name != b->name ||
-      a->args.size() != b->args.size()) {
+      a->reciprocal != b->reciprocal || a->id != b->id || a->i != b->i || a->fn != b->fn ||
+      a->name != b->name || a->args.size() != b->args.size()) {
     return false;
   }
   // As values that may be exchanged: 0 is not -0, and one NaN is as good as another.
@@ -424,9 +424,18 @@ Expr with_args(const Expr& e, std::vector<Expr> args) {
       n.args = std::move(args);
       return make(std::move(n));
     }
-    default:
-      return make_binary(e->op, std::move(args[0]), std::move(args[1]));
+    default: {
+      Expr out = make_binary(e->op, std::move(args[0]), std::move(args[1]));
+      return e->reciprocal ? by_reciprocal(out) : out;
+    }
   }
+}
+
+Expr by_reciprocal(const Expr& quotient) {
+  if (quotient->op != Op::kDiv || !is_float(quotient->type)) return quotient;
+  Node n = *quotient;
+  n.reciprocal = true;
+  return make(std::move(n));
 }
 
 }  // namespace hone::ir

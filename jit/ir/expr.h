@@ -70,6 +70,7 @@ struct Node {
   Op op = Op::kInt;
   DType type = DType::kI64;
   bool guarded = false;
+  bool reciprocal = false;  ///< of a float kDiv: may be made of the divisor's reciprocal
   int id = -1;
   int64_t i = 0;
   double f = 0;
@@ -94,6 +95,9 @@ Expr make_select(Expr condition, Expr then, Expr otherwise);
 Expr make_unary(Op op, Expr x);
 Expr make_binary(Op op, Expr a, Expr b);
 Expr make_call(const Function* fn, std::vector<Expr> args);
+/// A float kDiv, marked: back ends may multiply by the divisor's reciprocal. The result is the
+/// nearest value but for about one in 2^24 that lie midway, and exact where the quotient is one.
+Expr by_reciprocal(const Expr& quotient);
 
 inline Expr operator+(Expr a, Expr b) { return make_binary(Op::kAdd, std::move(a), std::move(b)); }
 inline Expr operator-(Expr a, Expr b) { return make_binary(Op::kSub, std::move(a), std::move(b)); }

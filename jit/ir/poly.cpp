@@ -41,6 +41,7 @@ int compare_nodes(const Expr& a, const Expr& b) {
   if (int c = compare_values(a->op, b->op)) return c;
   if (int c = compare_values(a->type, b->type)) return c;
   if (int c = compare_values(a->guarded, b->guarded)) return c;
+  if (int c = compare_values(a->reciprocal, b->reciprocal)) return c;
   if (int c = a->name.compare(b->name)) return c;
   if (int c = compare_values(a->id, b->id)) return c;
   if (int c = compare_values(a->i, b->i)) return c;

@@ -181,6 +181,13 @@ void write_node(const Node& n, int level, std::string& out) {
       write(n.args[0], level + 1, out);
       return;
     default:
+      if (n.reciprocal) {
+        write(n.args[0], level, out);
+        out += "*reciprocal(";
+        write(n.args[1], 0, out);
+        out += ')';
+        return;
+      }
       // Operators group to the left, so a right operand of equal strength needs parentheses.
       write(n.args[0], level, out);
       out += symbol(n.op);

@@ -13,6 +13,7 @@
 #include "jit/passes/chosen_updates.h"
 #include "jit/passes/loop_invariants.h"
 #include "jit/passes/narrow_integers.h"
+#include "jit/passes/reciprocals.h"
 #include "jit/passes/short_integers.h"
 #include "jit/x86/encode/encode.h"
 #include "jit/x86/encode/machine.h"
@@ -91,8 +92,11 @@ Result<X86Code, ir::Reject> compile_x86(const ir::Nest& nest, const ir::Target& 
   const ir::Nest& narrow = narrowed ? *narrowed : whole;
   const auto shortened = with_short_integers(narrow);
   const ir::Nest& shortest = shortened ? *shortened : narrow;
-  const auto moved = with_invariants_outside(shortest);
-  const ir::Nest& selected = moved ? *moved : shortest;
+  // Without instructions that fuse products with sums the parts would be no better than one.
+  const auto multiplied = target.has(ir::Isa::kAvx2) ? with_reciprocals(shortest) : std::nullopt;
+  const ir::Nest& divided = multiplied ? *multiplied : shortest;
+  const auto moved = with_invariants_outside(divided);
+  const ir::Nest& selected = moved ? *moved : divided;
   for (const ir::Launch& launch : selected.launches) {
     try {
       const Result<Lir, ir::Reject> lir = select(selected, launch, target);

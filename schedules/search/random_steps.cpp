@@ -382,6 +382,8 @@ std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
     if (sums && chance(15)) return step::narrow(s.name, fresh("W"));
     if (const ir::IndexVar* v = bounded_by_results(s); v && chance(40))
       return step::predicate({s.name, v->name});
+    if (const auto loop = dividing_loop(s); !loop.empty() && chance(40))
+      return step::reciprocal({s.name, loop});
     if (s.rvars.size() > 1 && chance(20))
       return step::separate({s.name, pick(s.rvars).name}, fresh("S"));
     if (chance(20)) return propose_collapse(s);

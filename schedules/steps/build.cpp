@@ -219,6 +219,8 @@ Step narrow(std::string stage, std::string partial) {
 
 Step predicate(const ir::Place& loop) { return StepBuilder(kPredicate).set("loop", loop).done(); }
 
+Step reciprocal(const ir::Place& loop) { return StepBuilder(kReciprocal).set("loop", loop).done(); }
+
 Step group(const ir::Place& loop, std::string order) {
   return StepBuilder(kGroup).set("loop", loop).set("order", std::move(order)).done();
 }

@@ -64,6 +64,7 @@ Step separate(const ir::Place& loop, std::string partial);
 Step expand(std::string stage, std::string partial);
 Step narrow(std::string stage, std::string partial);
 Step predicate(const ir::Place& loop);
+Step reciprocal(const ir::Place& loop);
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial);
 /// `part`: the start of the names of the stages that it makes.
 Step scan(const ir::Place& loop, Number factor, std::string part);

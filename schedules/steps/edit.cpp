@@ -269,6 +269,21 @@ const ir::IndexVar* bounded_by_results(const ir::Stage& stage) {
   return nullptr;
 }
 
+bool divides_by_one_value(const ir::Expr& e, std::string_view var) {
+  if (e->op != ir::Op::kDiv || e->reciprocal) return false;
+  if (e->type != DType::kF32 && e->type != DType::kF64) return false;
+  return ir::mentions_var(e->args[0], var) && !ir::mentions_var(e->args[1], var);
+}
+
+std::string dividing_loop(const ir::Stage& stage) {
+  for (size_t i = stage.loops.size(); i-- > 0;) {
+    const std::string& name = stage.loops[i].name;
+    const auto divides = [&](const ir::Expr& e) { return divides_by_one_value(e, name); };
+    if (stage.var(name) && ir::any_node(stage.value, divides)) return name;
+  }
+  return {};
+}
+
 bool reads(const ir::Stage& stage, std::string_view buffer) {
   const auto in = [&](const ir::Expr& e) {
     return ir::any_node(

@@ -68,6 +68,13 @@ void gather_results(std::vector<ir::Loop>& loops);
 /// ranges are the same.
 const ir::IndexVar* bounded_by_results(const ir::Stage& stage);
 
+/// True of a quotient of f32 or f64 that index `var` changes, but not its divisor. Marked ones are
+/// none.
+bool divides_by_one_value(const ir::Expr& e, std::string_view var);
+/// The last index of a stage's loops that changes a quotient but not its divisor; "" where there is
+/// none.
+std::string dividing_loop(const ir::Stage& stage);
+
 /// True when the stage's definition (value, where, domains, indices) loads `buffer`.
 bool reads(const ir::Stage& stage, std::string_view buffer);
 

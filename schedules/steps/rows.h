@@ -28,6 +28,7 @@ extern const StepRow kSeparate;
 extern const StepRow kExpand;
 extern const StepRow kNarrow;
 extern const StepRow kPredicate;
+extern const StepRow kReciprocal;
 extern const StepRow kScan;
 extern const StepRow kRunning;
 extern const StepRow kOnline;

@@ -5,11 +5,12 @@ namespace hone::schedules {
 namespace {
 
 constexpr const StepRow* kSteps[] = {
-    &kSplit,     &kReorder,        &kFuse,     &kCollapse,  &kUnroll,     &kVectorize,  &kScatter,
-    &kParallel,  &kPartition,      &kCompute,  &kInline,    &kPrecompute, &kCacheWrite, &kStage,
-    &kRfactor,   &kSplitReduction, &kFactor,   &kSeparate,  &kRunning,    &kPrefetch,   &kStream,
-    &kTensorize, &kBind,           &kPipeline, &kWarpLanes, &kTma,        &kSpecialize, &kCluster,
-    &kOnline,    &kExpand,         &kNarrow,   &kGroup,     &kScan,       &kPredicate,
+    &kSplit,      &kReorder,  &kFuse,       &kCollapse,       &kUnroll,     &kVectorize,
+    &kScatter,    &kParallel, &kPartition,  &kCompute,        &kInline,     &kPrecompute,
+    &kCacheWrite, &kStage,    &kRfactor,    &kSplitReduction, &kFactor,     &kSeparate,
+    &kRunning,    &kPrefetch, &kStream,     &kTensorize,      &kBind,       &kPipeline,
+    &kWarpLanes,  &kTma,      &kSpecialize, &kCluster,        &kOnline,     &kExpand,
+    &kNarrow,     &kGroup,    &kScan,       &kPredicate,      &kReciprocal,
 };
 
 }  // namespace

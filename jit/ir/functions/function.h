@@ -69,6 +69,9 @@ enum class Expansion : uint8_t {
   kLog1p,
   kLog2,
   kPow,
+  kReciprocalHigh,  ///< the parts of a reciprocal are no row's, but `jit/passes/reciprocals.h`'s
+  kReciprocalLow,
+  kReciprocalScale,
   kRound,
   kRsqrt,
   kSigmoid,

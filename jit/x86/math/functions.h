@@ -12,6 +12,7 @@
 #include "jit/x86/math/log.h"
 #include "jit/x86/math/logistic.h"
 #include "jit/x86/math/pow.h"
+#include "jit/x86/math/reciprocal.h"
 #include "jit/x86/math/tan.h"
 #include "jit/x86/math/trig.h"
 
@@ -21,6 +22,23 @@ namespace hone::jit {
 template <class F, class B>
 typename B::V math_rsqrt(B& b, typename B::V x) {
   return b.div(b.constant(1), b.sqrt(x));
+}
+
+/// The integral value next to x, upwards, downwards, to the nearest or towards 0.
+template <class B>
+typename B::V whole_part(B& b, ir::Expansion expansion, typename B::V x) {
+  using E = ir::Expansion;
+  if (expansion == E::kCeil) return b.ceil(x);
+  if (expansion == E::kFloor) return b.floor(x);
+  return expansion == E::kRound ? b.round(x) : b.trunc(x);
+}
+
+/// A part of the reciprocal of x; `y` is the high one where the low one is wanted.
+template <class F, class B>
+typename B::V reciprocal_part(B& b, ir::Expansion expansion, typename B::V x, typename B::V y) {
+  using E = ir::Expansion;
+  if (expansion == E::kReciprocalScale) return reciprocal_scale<F>(b, x);
+  return expansion == E::kReciprocalHigh ? reciprocal_high<F>(b, x) : reciprocal_low<F>(b, x, y);
 }
 
 // An expansion that this lacks is an error, whatever the options.
@@ -52,8 +70,6 @@ typename B::V expand(B& b, ir::Expansion expansion, typename B::V x, typename B:
       return math_atanh<F>(b, x);
     case E::kCbrt:
       return math_cbrt<F>(b, x);
-    case E::kCeil:
-      return b.ceil(x);
     case E::kCos:
       return math_cos<F>(b, x);
     case E::kCosh:
@@ -66,8 +82,6 @@ typename B::V expand(B& b, ir::Expansion expansion, typename B::V x, typename B:
       return math_exp2<F>(b, x);
     case E::kExpm1:
       return math_expm1<F>(b, x);
-    case E::kFloor:
-      return b.floor(x);
     case E::kGelu:
       return math_gelu<F>(b, x);
     case E::kGeluTanh:
@@ -82,8 +96,15 @@ typename B::V expand(B& b, ir::Expansion expansion, typename B::V x, typename B:
       return math_log2<F>(b, x);
     case E::kPow:
       return math_pow<F>(b, x, y);
+    case E::kReciprocalHigh:
+    case E::kReciprocalLow:
+    case E::kReciprocalScale:
+      return reciprocal_part<F>(b, expansion, x, y);
+    case E::kCeil:
+    case E::kFloor:
     case E::kRound:
-      return b.round(x);
+    case E::kTrunc:
+      return whole_part(b, expansion, x);
     case E::kRsqrt:
       return math_rsqrt<F>(b, x);
     case E::kSigmoid:
@@ -102,8 +123,6 @@ typename B::V expand(B& b, ir::Expansion expansion, typename B::V x, typename B:
       return math_tan<F>(b, x);
     case E::kTanh:
       return math_tanh<F>(b, x);
-    case E::kTrunc:
-      return b.trunc(x);
   }
   return x;
 }

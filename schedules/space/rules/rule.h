@@ -30,6 +30,7 @@ extern const Rule kSeparate;
 extern const Rule kExpand;
 extern const Rule kNarrow;
 extern const Rule kPredicate;
+extern const Rule kReciprocal;
 extern const Rule kPad;
 extern const Rule kOperands;
 extern const Rule kCollapse;
