@@ -256,10 +256,11 @@ class Counter {
                                : 0;
     work_.bytes_read += read;
     work_.bytes_written += written;
-    const double apart = bytes_apart(b) / each;
+    // Of a constant bind may make a copy in which what is read lies side by side.
+    const double apart = b.constant ? 1 : bytes_apart(b) / each;
     double lines = apart * read, gathered = 0;
     // From a near cache loads take elements, not lines.
-    const double strided = std::min(strided_[b.name], apart * bytes);
+    const double strided = b.constant ? 0 : std::min(strided_[b.name], apart * bytes);
     if (strided > 2 * static_cast<double>(target_.l1d)) lines = std::max(lines, strided);
     if (const auto chosen = gathered_.find(b.name); chosen != gathered_.end()) {
       for (const auto& [text, own] : chosen->second) gathered += own;

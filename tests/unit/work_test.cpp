@@ -138,6 +138,8 @@ TEST_CASE("work: elements that lie apart take whole lines") {
   CHECK(read_lines("X.stride=(60,3)") == 12 * 200);
   CHECK(read_lines("X.stride=(2,40)") == 8 * 200);
   CHECK(read_lines("X.stride=(2000,100)") == 64 * 200);
+  // Bind may put the elements of a constant side by side.
+  CHECK(read_lines("X.stride=(2000,100) const=X") == 4 * 200);
   CHECK(work(copy + "X.stride=(60,3)").footprint == 16 * 200);
   // Of a dim without a stride all elements are one.
   CHECK(read_lines("X.stride=(0,1)") == 4 * 20);
