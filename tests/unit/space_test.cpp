@@ -130,10 +130,37 @@ TEST_CASE("space: register tiles fit the registers and hide latency") {
     const schedules::TileSize size = schedules::choose_tile(p, machine_of(target));
     CHECK(schedules::tile_registers(p, size.rows, size.vectors) <= target.vector_registers());
     CHECK(size.rows * size.vectors >= 10);
+    // Rows whose quotients the code knows, where they have any.
+    schedules::TileProblem divided = p;
+    divided.row_quotients = 2;
+    divided.rows_repeat = 4;
+    CHECK(schedules::choose_tile(divided, machine_of(target)).rows % 4 == 0);
     p.most_rows = 4;
     CHECK(schedules::choose_tile(p, machine_of(target)).rows <= 4);
     p.rows = 1;
     CHECK(schedules::choose_tile(p, machine_of(target)).rows == 1);
+  }
+}
+
+TEST_CASE("space: divisions by one value, where they are what takes long") {
+  const auto divides = [](const std::string& value, const char* sizes, const char* isa) {
+    const auto problem = ops::parse_problem(
+        "op p(X: f32[M,N], s: f32[M], t: f32[N], x: f32) -> (Y: f32[M,N]) { Y[i,j] = " + value +
+        " + s[0]*t[0]*x } " + sizes);
+    REQUIRE_MESSAGE(problem, problem.failure().message);
+    const auto target = tests::target_named(isa);
+    const std::string steps = schedules::default_schedule(problem->program, target).text();
+    return steps.find("reciprocal") == std::string::npos;
+  };
+  for (const char* isa : {"x86 isa=avx2 threads=1", "x86 isa=avx512 threads=1"}) {
+    CAPTURE(isa);
+    CHECK_FALSE(divides("X[i,j]/s[i]", "M=8 N=1000", isa));
+    CHECK_FALSE(divides("X[i,j]/x", "M=8 N=1000", isa));
+    // A divisor for each lane, few quotients, much else to do, read where a condition holds.
+    CHECK(divides("X[i,j]/t[j]", "M=8 N=1000", isa));
+    CHECK(divides("X[i,j]/s[i]", "M=8 N=17", isa));
+    CHECK(divides("erf(tanh(X[i,j])/s[i])", "M=8 N=1000", isa));
+    CHECK(divides("select(i > 3, X[i,j]/s[i], 1)", "M=8 N=1000", isa));
   }
 }
 

@@ -138,34 +138,49 @@ int operations_on_kept(const ir::Stage& p, const std::string& columns, const std
   return shared;
 }
 
-/// Counts the quotients and remainders in a stage's value that each lane along `columns` has. Says
-/// after how many columns all are as at the first.
-void count_quotients(const ir::Machine& machine, const ir::Stage& p, const std::string& columns,
-                     TileProblem& out) {
+/// Quotients and remainders in a stage's value that move along a variable.
+struct Quotients {
+  int count = 0;
+  int64_t repeat = 1;   ///< steps of it after which all are as at the first; 0: never
+  bool clamps = false;  ///< others are clamped along it
+};
+
+Quotients quotients_along(const ir::Stage& p, const std::string& var) {
   std::set<std::string> unrolled;
   for (const ir::IndexVar& r : p.rvars) {
     int64_t trips = 0;
     if (!r.lo && ir::is_const(r.hi, &trips) && trips <= kFewPlaces) unrolled.insert(r.name);
   }
   std::vector<ir::Expr> found;
-  out.lanes_repeat = 1;
-  bool clamps = false;
+  Quotients out;
   ir::visit(p.value, [&](const ir::Expr& e) {
     const bool divides = (e->op == ir::Op::kDiv || e->op == ir::Op::kMod) && e->type == DType::kI64;
     const bool extreme = (e->op == ir::Op::kMin || e->op == ir::Op::kMax) && e->type == DType::kI64;
-    clamps |= extreme && ir::mentions_var(e, columns);
+    out.clamps |= extreme && ir::mentions_var(e, var);
     const auto seen = [&](const ir::Expr& f) { return equal(f, e); };
-    if (!divides || !ir::mentions_var(e, columns)) return;
+    if (!divides || !ir::mentions_var(e, var)) return;
     if (std::any_of(found.begin(), found.end(), seen)) return;
     found.push_back(e);
-    out.lanes_repeat =
-        std::min(kMostCount, std::lcm(out.lanes_repeat, repeats_after(e, columns, unrolled)));
+    out.repeat = std::min(kMostCount, std::lcm(out.repeat, repeats_after(e, var, unrolled)));
   });
-  out.lane_quotients = static_cast<int>(found.size());
+  out.count = static_cast<int>(found.size());
+  return out;
+}
+
+/// Counts the quotients and remainders that each lane along `columns` has, and each row along
+/// `rows`. Says after how many columns or rows all are as at the first.
+void count_quotients(const ir::Machine& machine, const ir::Stage& p, const std::string& columns,
+                     const std::string& rows, TileProblem& out) {
+  const Quotients lanes = quotients_along(p, columns);
+  out.lane_quotients = lanes.count;
   // Of short rows no vector is far from the ends at which quotients are clamped. Where registers
   // have masks a gather costs less than to know each lane.
-  const bool near_ends = clamps && !found.empty() && out.columns < kManyVectors * out.lanes;
-  if (near_ends && !machine.masks_lanes) out.lanes_repeat = 0;
+  const bool near_ends = lanes.clamps && lanes.count > 0 && out.columns < kManyVectors * out.lanes;
+  out.lanes_repeat = near_ends && !machine.masks_lanes ? 0 : lanes.repeat;
+  if (rows.empty()) return;
+  const Quotients of_rows = quotients_along(p, rows);
+  out.row_quotients = of_rows.count;
+  out.rows_repeat = of_rows.repeat;
 }
 
 /// Vectors of `lanes` that a row of the tile may have, as its root reads them.
@@ -245,7 +260,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
     out.column_sums = dots.row->sums;
   }
   out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
-  count_quotients(plan.machine(), p, columns, out);
+  count_quotients(plan.machine(), p, columns, rows, out);
   out.unrolls = ir::is_const(p.var(columns)->hi);
   // Panels end where the tensor does, and the call's extents may be shorter than a tile.
   const ir::Stage root = plan.stage(t.root);

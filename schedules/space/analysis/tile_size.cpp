@@ -37,6 +37,10 @@ constexpr int64_t kShuffles = 2;
 /// Tuned on: Zen 5 (AVX2): a vector of 8 took 12 cycles more than where lanes knew their places.
 constexpr int64_t kTakenOut = 2;
 
+/// Instructions that a quotient takes which a row does not know, with what depends on it.
+/// Tuned on: an Intel server (AVX-512), transposed convolutions.
+constexpr double kQuotientOfRow = 6;
+
 /// Rows of a point load that `slide` steps of a tile's rows read.
 int64_t rows_read(const TileProblem& p, int64_t rows) {
   return (rows - 1) * p.slide_step + p.slide;
@@ -51,6 +55,11 @@ bool lanes_are_columns(const TileProblem& p, int64_t vectors) {
 bool lanes_repeat(const TileProblem& p, int64_t vectors) {
   const bool whole = p.lanes_repeat > 0 && vectors * p.lanes % p.lanes_repeat == 0;
   return whole || lanes_are_columns(p, vectors);
+}
+
+/// Whether each row of a tile has the same quotients always, up to what all of them have.
+bool rows_repeat(const TileProblem& p, int64_t rows) {
+  return rows == p.rows || (p.rows_repeat > 0 && rows % p.rows_repeat == 0);
 }
 
 /// Loads of column vectors. What rows read at places of their own is read for each.
@@ -90,8 +99,10 @@ double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t row
   const double quotients = lanes_repeat(p, vectors) ? 0
                                                     : kQuotientOfLanes * p.lane_quotients +
                                                           static_cast<double>(taken_out);
+  const double of_rows =
+      rows_repeat(p, rows) ? 0 : kQuotientOfRow * static_cast<double>(rows * p.row_quotients);
   const double arithmetic =
-      points * p.body + static_cast<double>(p.prepared * (rows + vectors)) +
+      points * p.body + of_rows + static_cast<double>(p.prepared * (rows + vectors)) +
       static_cast<double>(vectors) * (static_cast<double>(p.column_body) + quotients);
   // A vector across two lines is loaded twice.
   const double twice = static_cast<double>(vectors * p.odd_loads * machine.vector_bytes) /

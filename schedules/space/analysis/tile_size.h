@@ -37,6 +37,8 @@ struct TileProblem {
   int placed = 0;          ///< the same at indices that are known where each lane is a column
   int lane_quotients = 0;  ///< quotients and remainders that each lane has one of
   int64_t lanes_repeat = 1;  ///< columns after which these are as at the first; 0: never
+  int row_quotients = 0;     ///< quotients and remainders that each row has one of
+  int64_t rows_repeat = 1;   ///< rows after which these are as at the first; 0: never
   int quotients = 0;         ///< tensors read lane by lane, too, unless all columns are in the tile
   int column_sums = 0;       ///< further running values, each one of a column vector
   int prepared = 0;          ///< arithmetic on what is loaded, before a point takes it
