@@ -17,7 +17,7 @@ struct Machine {
   bool masks_lanes = false;  ///< a part of a register's lanes costs what all of them do
   int64_t l1d = 0;           ///< bytes
   int64_t l2 = 0;            ///< bytes per core
-  int64_t l3 = 0;            ///< bytes shared
+  int64_t l3 = 0;            ///< bytes that a core finds there again
   int64_t line_bytes = 64;
   /// Hardware brings lines from the second cache to the first ahead of any stream. AMD's cores do;
   /// Intel's look a line ahead.

@@ -142,6 +142,20 @@ TEST_CASE("space: register tiles fit the registers and hide latency") {
   }
 }
 
+TEST_CASE("space: results go past a cache that a core has a share of, beyond that share") {
+  const auto streams = [](const char* text, const char* cpu) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE(problem);
+    const auto target =
+        tests::target_named(std::string("x86 isa=avx512 threads=1 l3=480M cpu=") + cpu);
+    const std::string steps = schedules::default_schedule(problem->program, target).text();
+    return steps.find("stream Y") != std::string::npos;
+  };
+  CHECK(streams("relu N=16777216", "intel-06-a7"));
+  CHECK_FALSE(streams("relu N=1048576", "intel-06-a7"));
+  CHECK_FALSE(streams("relu N=16777216", "amd-1a-02"));
+}
+
 TEST_CASE("space: divisions by one value, where they are what takes long") {
   const auto divides = [](const std::string& value, const char* sizes, const char* isa) {
     const auto problem = ops::parse_problem(

@@ -29,7 +29,7 @@ bool apply_transpose(Plan& plan, const std::string& name) {
   }
   std::vector<std::string> panels;
   const int64_t bytes = bytes_of(plan.program(), *plan.program().buffer(tensor));
-  const bool large = bytes >= plan.machine().l3 / 4;
+  const bool large = bytes > plan.machine().l3 / 4;
   const bool pays = large || (bytes > plan.machine().l1d && side >= kSquare);
   if (plan.decide("transpose " + tensor + " by panels", 2, pays ? 1 : 0) == 1) {
     // A panel's lines stay in the L1; of large tensors its pages, of either, fit the TLB.
