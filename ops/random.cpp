@@ -377,7 +377,8 @@ std::string random_problem(uint64_t seed, const RandomOptions& options) {
     ProblemMaker maker(seed + (attempt << 32), options);
     const std::string made = maker.problem();
     const auto p = parse_problem(made);
-    if (!p || !is_moderate(p->program, options)) continue;
+    // The reference takes the definition as it is written.
+    if (!p || !is_moderate(p->program, options) || !is_moderate(p->definition, options)) continue;
     return maker.has_shorthand() ? made : p->text;
   }
 }
