@@ -158,9 +158,10 @@ TEST_CASE("allocate: a vector is loaded again rather than spilled, until memory 
     CHECK(out.memory == expected);
     CHECK((out.allocation.spills > 0) == writes);
     // A load that waits for its first reader is not made before as well.
-    const auto loads =
-        std::count_if(out.allocation.code.code.begin(), out.allocation.code.code.end(),
-                      [](const Inst& i) { return i.operands[1].kind == Operand::kMem; });
+    int loads = 0;
+    for (const auto& inst : out.allocation.code.code) {
+      loads += inst.operands[1].kind == Operand::kMem;
+    }
     if (!writes) CHECK(loads <= 2 * kVectors - 2);
   }
 }
