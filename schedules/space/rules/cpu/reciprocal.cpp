@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
-#include <string_view>
 
+#include "jit/ir/functions/function.h"
 #include "jit/ir/operations.h"
 #include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/facts.h"
@@ -24,7 +24,7 @@ constexpr double kBeside = 20, kBesideShort = 12;
 int divisions_along(const ir::Expr& value, const std::string& var) {
   int n = 0;
   ir::visit(value, [&](const ir::Expr& e) {
-    const bool root = e->op == ir::Op::kCall && e->fn->name == std::string_view("sqrt");
+    const bool root = e->op == ir::Op::kCall && e->fn->expansion == ir::Expansion::kSqrt;
     n += (root || e->op == ir::Op::kDiv) && is_float(e->type) && ir::mentions_var(e, var);
   });
   return n;
