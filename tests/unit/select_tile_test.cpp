@@ -86,6 +86,41 @@ TEST_CASE("select: the inner loop of a tile holds nothing but its work") {
   }
 }
 
+TEST_CASE("select: vectors of a tile share a read on a condition, and rows that read the same do") {
+  for (const ir::Target& target : runnable_targets()) {
+    NestMaker t;
+    const int one = t.loop("one"), k = t.loop("k"), row = t.loop("row"), n = t.loop("n");
+    const int64_t rows = 4, columns = 2 * target.vector_bytes() / 4, taps = 6, most = 7;
+    const int x = t.tensor("X", DType::kF32, most), f = t.tensor("F", DType::kF32, taps * columns);
+    const int y = t.tensor("Y", DType::kF32, rows * columns);
+    const int acc = t.registers("T", DType::kF32, rows * columns);
+    const auto num = [](int64_t v) { return ir::make_int(v); };
+    const ir::Expr at = t.var(row) * num(columns) + t.var(n);
+    // Rows 2*i and 2*i + 1 read the same element, which may lie behind the last.
+    const ir::Expr half = ir::make_binary(ir::Op::kDiv, t.var(row), num(2));
+    const ir::Expr place = t.var(k) + half;
+    const ir::Expr inside = ir::make_binary(ir::Op::kLt, place, num(most - 1));
+    const ir::Expr read = t.guarded(x, place, inside, ir::make_float(0.5, DType::kF32));
+    const auto tile = [&](ir::StmtRef s) {
+      return t.loop_over(row, Mark::kUnroll, rows, {t.loop_over(n, Mark::kVector, columns, {s})});
+    };
+    const ir::StmtRef add = tile(ir::make_store(
+        acc, at, read * t.load(f, t.var(k) * num(columns) + t.var(n)), Reduce::kSum));
+    t.launch(
+        one, num(1),
+        {tile(ir::make_store(acc, at, ir::make_float(0, DType::kF32))),
+         t.loop_over(k, Mark::kSerial, taps, {add}), tile(ir::make_store(y, at, t.load(acc, at)))});
+    check(t, target);
+    const auto lir = jit::select(t.nest, t.nest.launches[0], target);
+    REQUIRE(bool(lir));
+    const std::string text = jit::print(*lir);
+    int64_t reads = 0;
+    for (size_t i = text.find("vbroadcastss"); i != text.npos; i = text.find("vbroadcastss", i + 1))
+      ++reads;
+    CHECK(reads <= rows / 2 + 1);  // and 0.5
+  }
+}
+
 TEST_CASE("select: a register tile read along its other axis") {
   for (const DType type :
        {DType::kF32, DType::kF64, DType::kI64, DType::kF16, DType::kI32, DType::kU8}) {

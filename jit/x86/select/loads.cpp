@@ -59,7 +59,7 @@ Value Loads::load_guarded(const ir::Expr& e) {
     split_by_lane(e->args[1], common, apart_by_lane);
     if (!apart_by_lane) {
       const ir::Expr certain = without_guard(e);
-      return load_behind(common, e, [&] { return masks_.stored(load_certain(certain)); });
+      return load_once(e, [&] { return masks_.stored(load_certain(certain)); });
     }
     uint64_t inside = 0;
     if (!loads_by_lane(e->args[0]) && known_lanes(apart_by_lane, inside) &&
@@ -84,7 +84,7 @@ Value Loads::load_guarded(const ir::Expr& e) {
     ir::Expr common, apart_by_lane;
     split_by_lane(e->args[1], common, apart_by_lane);
     if (!apart_by_lane) {
-      return load_behind(common, e, [&] { return memory_.load(e->id, offset, Reg{}); });
+      return load_once(e, [&] { return memory_.load(e->id, offset, Reg{}); });
     }
     if (common) {
       const ir::Expr rest = ir::with_args(e, {e->args[0], apart_by_lane, e->args[2]});
@@ -148,8 +148,8 @@ void Loads::split_by_lane(const ir::Expr& condition, ir::Expr& common, ir::Expr&
   part = part ? ir::make_binary(Op::kAnd, part, condition) : condition;
 }
 
-Value Loads::load_behind(const ir::Expr& condition, const ir::Expr& e,
-                         const std::function<Value()>& load) {
+Reg Loads::read_behind(const ir::Expr& condition, const ir::Expr& e,
+                       const std::function<Value()>& load) {
   const Value otherwise = masks_.stored(value(e->args[2]));
   const Reg reg = code_.make(RegClass::kVec);
   code_.copy(reg, otherwise.reg, RegClass::kVec);
@@ -162,7 +162,34 @@ Value Loads::load_behind(const ir::Expr& condition, const ir::Expr& e,
   code_.splice(code_.top().body, branch.body);
   code_.emit(Pseudo::label, {imm(skip)});
   code_.rewritten(reg);
-  return masks_.loaded({reg, element_type(e->id), size_of(nest_.buffers[e->id].type)}, e->id);
+  return reg;
+}
+
+Value Loads::as_loaded(Reg read, int buffer) {
+  return masks_.loaded({read, element_type(buffer), size_of(nest_.buffers[buffer].type)}, buffer);
+}
+
+Value Loads::load_behind(const ir::Expr& condition, const ir::Expr& e,
+                         const std::function<Value()>& load) {
+  return as_loaded(read_behind(condition, e, load), e->id);
+}
+
+Value Loads::load_once(const ir::Expr& e, const std::function<Value()>& load) {
+  const int32_t lane = Factor::make(Factor::kLane, 0);
+  Affine offset;
+  std::optional<Opcode> name;
+  if (indices_.lane_index(e->args[0], offset)) {
+    name = guards_.name_of(e, offset.coefficient_of(lane));
+  }
+  if (!name) return load_behind(e->args[1], e, load);
+  const int w = width(nest_.buffers[e->id].type);
+  const Operand at = mem(addresses_.address(e->id, offset.without(lane)));
+  Reg read = code_.known_load(w, *name, at);
+  if (!read.valid()) {
+    read = read_behind(e->args[1], e, load);
+    code_.remember(read, w, *name, at, e->id, 0);
+  }
+  return as_loaded(read, e->id);
 }
 
 Value Loads::load_branched(const ir::Expr& e) {

@@ -6,6 +6,7 @@
 #include "jit/x86/select/addresses.h"
 #include "jit/x86/select/conditions.h"
 #include "jit/x86/select/gathers.h"
+#include "jit/x86/select/guards.h"
 #include "jit/x86/select/indices.h"
 #include "jit/x86/select/integers.h"
 #include "jit/x86/select/masks.h"
@@ -23,8 +24,8 @@ namespace hone::jit {
 class Loads final : public SelectionPart {
  public:
   Loads(Context& context, Indices& indices, Addresses& addresses, Integers& integers,
-        Vectors& vectors, Masks& masks, Conditions& conditions, Spreads& spreads, Gathers& gathers,
-        Memory& memory, Positions& positions, Tables& tables, Tiles& tiles)
+        Vectors& vectors, Masks& masks, Conditions& conditions, Guards& guards, Spreads& spreads,
+        Gathers& gathers, Memory& memory, Positions& positions, Tables& tables, Tiles& tiles)
       : SelectionPart(context),
         indices_(indices),
         addresses_(addresses),
@@ -32,6 +33,7 @@ class Loads final : public SelectionPart {
         vectors_(vectors),
         masks_(masks),
         conditions_(conditions),
+        guards_(guards),
         spreads_(spreads),
         gathers_(gathers),
         memory_(memory),
@@ -65,6 +67,11 @@ class Loads final : public SelectionPart {
   /// from learning.
   Value load_behind(const ir::Expr& condition, const ir::Expr& e,
                     const std::function<Value()>& load);
+  Reg read_behind(const ir::Expr& condition, const ir::Expr& e, const std::function<Value()>& load);
+  /// What was read from a buffer, as a value of its type.
+  Value as_loaded(Reg read, int buffer);
+  /// The same where it is the whole condition: once for all equal loads.
+  Value load_once(const ir::Expr& e, const std::function<Value()>& load);
   /// The same, lane by lane with a branch each.
   Value load_branched(const ir::Expr& e);
   Value load_gather(const ir::Expr& e);
@@ -80,6 +87,7 @@ class Loads final : public SelectionPart {
   Vectors& vectors_;
   Masks& masks_;
   Conditions& conditions_;
+  Guards& guards_;
   Spreads& spreads_;
   Gathers& gathers_;
   Memory& memory_;

@@ -53,8 +53,9 @@ class Selection final : public Root {
   Tiles tiles_{context_, vectors_, masks_, transposes_};
   Positions positions_{context_, indices_, addresses_, vectors_, masks_, arithmetic_, gathers_};
   Tables tables_{context_, indices_, vectors_, spreads_};
-  Loads loads_{context_, indices_, addresses_, integers_,  vectors_, masks_, conditions_,
-               spreads_, gathers_, memory_,    positions_, tables_,  tiles_};
+  Guards guards_{context_, indices_};
+  Loads loads_{context_, indices_, addresses_, integers_, vectors_,   masks_,  conditions_,
+               guards_,  spreads_, gathers_,   memory_,   positions_, tables_, tiles_};
   Calls calls_{context_, vectors_, masks_, converter_, arithmetic_};
   DotExcess excess_{context_, vectors_};
   Dots dots_{context_, indices_, addresses_, vectors_, masks_, memory_, excess_};
