@@ -91,6 +91,24 @@ Expr Accesses::compare(Instance& in, const Expr& e) {
   return make_binary(e->op, a, b);
 }
 
+/// A remainder of an index, without what the divisor divides.
+Expr Accesses::remainder(const Expr& of, const Expr& by) const {
+  int64_t n = 0;
+  const bool index = of->type == DType::kI64 && is_const(by, &n) && n > 0 && !mentions_load(of);
+  if (!index || may_wrap(of)) return make_binary(Op::kMod, of, by);
+  const Poly whole = Poly::of(of, &facts_);
+  Poly left = whole;
+  for (const Poly::Term& t : whole.terms()) {
+    if (t.coef % n != 0) continue;
+    Poly divided(t.coef);
+    for (const Expr& f : t.factors) divided = divided * Poly::atom(f);
+    left -= divided;
+  }
+  if (left == whole) return make_binary(Op::kMod, of, by);
+  left -= Poly(left.constant() - (left.constant() % n + n) % n);
+  return make_binary(Op::kMod, left.expr(), by);
+}
+
 Expr Accesses::translate(Instance& in, const Expr& e) {
   switch (e->op) {
     case Op::kInt:
@@ -117,6 +135,8 @@ Expr Accesses::translate(Instance& in, const Expr& e) {
     case Op::kEq:
     case Op::kNe:
       return compare(in, e);
+    case Op::kMod:
+      return remainder(translate(in, e->args[0]), translate(in, e->args[1]));
     case Op::kSelect: {
       const Expr condition = translate(in, e->args[0]);
       int64_t known = 0;

@@ -45,6 +45,7 @@ class Accesses final : public LoweringPart {
   ir::Expr translate_load(Instance& in, const ir::Expr& e);
   bool may_wrap(const ir::Expr& e) const;
   ir::Expr compare(Instance& in, const ir::Expr& e);
+  ir::Expr remainder(const ir::Expr& of, const ir::Expr& by) const;
   bool proves_inside(const Storage& s, const std::vector<ir::Poly>& indices,
                      const ir::Buffer& whole);
   int unproved_dim(const Storage& s, const std::vector<ir::Poly>& indices, size_t first);
