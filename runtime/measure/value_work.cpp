@@ -84,6 +84,17 @@ ir::Expr choice_in(const ir::Expr& e) {
   return {};
 }
 
+/// True of a choice by indices. Loops may be cut where it changes, so it takes no instruction.
+bool is_chosen_by_indices(const ir::Expr& e) {
+  return e->op == ir::Op::kSelect && is_closed(e->args[0]);
+}
+
+/// True of a product, or where one may be chosen.
+bool is_product(const ir::Expr& e) {
+  if (is_chosen_by_indices(e)) return is_product(e->args[1]) || is_product(e->args[2]);
+  return e->op == ir::Op::kMul;
+}
+
 }  // namespace
 
 ValueWork::ValueWork(const ir::Program& program, const ir::Target& target, const Domain& domain,
@@ -99,7 +110,7 @@ void ValueWork::add_reduction(const ir::Stage& stage) {
                      return std::min(domain_.points(moving(e)), varying(e, moving(e)) + 1);
                    });
   operations += n;
-  const bool fused = stage.value->op == ir::Op::kMul && is_float(stage.accumulate);
+  const bool fused = is_product(stage.value) && is_float(stage.accumulate);
   count(stage.value, stage.accumulate, n, fused ? 0 : n);
 }
 
@@ -113,8 +124,12 @@ void ValueWork::add(const ir::Expr& e, bool added, double needed) {
   const double more = std::min(needed, 1 - known);
   if (more <= 0) return;
   known += more;
-  const bool sum = (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) && is_float(e->type);
-  for (size_t i = 0; i < e->args.size(); ++i) add(e->args[i], sum, more * domain_.deciding(e, i));
+  const bool cut = is_chosen_by_indices(e);
+  const bool sums = (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) && is_float(e->type);
+  for (size_t i = 0; i < e->args.size(); ++i) {
+    add(e->args[i], cut ? added : sums, more * domain_.deciding(e, i));
+  }
+  if (cut) return;
   const double n = times(e) * share_ * more;
   if (ir::is_arithmetic(e->op)) operations += n;
   if (!(e->op == ir::Op::kMul && added)) {
@@ -207,8 +222,7 @@ double ValueWork::varying(const ir::Expr& e, const Vars& names) const {
     return std::min(all, inside * domain_.points(others));
   }
   double sum = 0, least = all;
-  const bool chosen = e->op == ir::Op::kSelect && is_closed(e->args[0]);
-  for (size_t i = chosen ? 1 : 0; i < e->args.size(); ++i) {
+  for (size_t i = is_chosen_by_indices(e) ? 1 : 0; i < e->args.size(); ++i) {
     const double own = varying(e->args[i], names);
     sum += own;
     if (is_nan_outside(e) && is_nan_outside(e->args[i])) least = std::min(least, own);
@@ -229,7 +243,7 @@ double ValueWork::times_together(const ir::Expr& e) const {
       if (b) elements *= elements_of(*b, {x->args.data(), b->shape.size()}, domain_);
       return;
     }
-    const bool chosen = x->op == ir::Op::kSelect && is_closed(x->args[0]);
+    const bool chosen = is_chosen_by_indices(x);
     if (chosen) choices *= 2;
     for (size_t i = chosen ? 1 : 0; i < x->args.size(); ++i) self(self, x->args[i]);
   };
