@@ -6,6 +6,7 @@
 
 #include "jit/ir/spelling.h"
 #include "ops/bindings.h"
+#include "ops/congruences.h"
 #include "ops/cumulative.h"
 #include "ops/definition.h"
 #include "ops/divided.h"
@@ -42,6 +43,7 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
   if (diagnostics.failed()) return diagnostics.failure();
   unpack_storage(problem.program);
   problem.definition = problem.program;
+  solve_congruences(problem.program);
   drop_invariants(problem.program);
   accumulate_rows(problem.program);
   hoist_invariants(problem.program);

@@ -194,6 +194,19 @@ std::string ProblemMaker::reduction(DType type, const Scope& scope, int reductio
   const std::string& kind = pick(kinds);
   const bool fraction = is_float(type);
   if (kind == "prod" && fraction) body = fmt::format("max(-1, min(1.0625, {}))", body);
+  if (chance(8) && (fraction || kind == "sum")) {
+    // A congruence of its indices and of those around chooses terms.
+    const auto inside = static_cast<int>(ranges.scope.size() - scope.size());
+    const std::string& own = ranges.scope[scope.size() + static_cast<size_t>(below(inside))].name;
+    const std::string beside = chance(70) ? pick(ranges.scope).name : "1";
+    const int modulus = 2 + below(chance(80) ? 3 : 30);
+    const std::string_view nothing = kind == "sum"    ? "0"
+                                     : kind == "prod" ? "1"
+                                     : kind == "max"  ? "-inf"
+                                                      : "inf";
+    body = fmt::format("select(({}*{} + {}*{} + {}) % {} == {}, {}, {})", below(7) - 3, own,
+                       below(7) - 3, beside, below(6) - 2, modulus, below(modulus), body, nothing);
+  }
   std::string in;
   if (chance(10)) {
     const bool wide = chance(70);

@@ -292,14 +292,9 @@ std::vector<Condition> Transposition::require(const Contribution& c, Monomial& v
   for (const Condition& k : matches_) out.push_back({e_.as_index(put(k.term))});
   for (const Expr& e : equalities_) out.push_back({index_term(solved(e))});
   if (divisible_.empty()) return out;
-  // Where a quotient is none, the gradient that is read counts as 0, and so does the product.
   std::vector<Term> whole;
   for (const Expr& e : divisible_) whole.push_back(index_term(solved(e)));
-  if (kept && out.empty()) {
-    value.factors[0] = select_term(all_of_terms(whole), value.factors[0]);
-  } else {
-    out.insert(out.begin(), {all_of_terms(whole)});
-  }
+  out.insert(out.begin(), {all_of_terms(whole)});
   return out;
 }
 

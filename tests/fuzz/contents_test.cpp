@@ -184,6 +184,15 @@ std::vector<Construct> forms() {
          for (const auto& b : p.program.buffers) n += b.role == ir::Role::kOutput;
          return n > 1;
        }},
+      {"terms that a congruence chooses",
+       [](P p) {
+         return p.definition.stages.size() == p.program.stages.size() &&
+                std::any_of(p.definition.stages.begin(), p.definition.stages.end(), [&](auto& s) {
+                  const ir::Stage* now = p.program.stage(s.name);
+                  return s.value->op == ir::Op::kSelect && now && !s.rvars.empty() &&
+                         !now->rvars.empty() && !equal(s.rvars.back().hi, now->rvars.back().hi);
+                });
+       }},
       {"inout",
        [](P p) { return any_buffer(p, [](auto& b) { return b.role == ir::Role::kInOut; }); }},
       {"recurrence", [](P p) { return recurs(p, [](auto&) { return true; }); }},
@@ -520,7 +529,7 @@ TEST_CASE("fuzz: random problems have all that the language has") {
   wanted.insert("a result that is left out");
   wanted.insert("a condition of data");
   wanted.insert("a state that a condition of data keeps");
-  constexpr uint64_t kProblems = 30000;
+  constexpr uint64_t kProblems = 60000;
   for (uint64_t seed = 1; seed <= kProblems; ++seed) {
     const std::string text = ops::random_problem(seed);
     const auto p = ops::parse_problem(text);
