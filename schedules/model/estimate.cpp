@@ -39,7 +39,7 @@ struct Block {
   double pages = 0;       ///< leapt to
   double streamed = 0;    ///< vectors stored past the caches
   double results = 0;     ///< vectors that statements compute
-  double tests = 0;       ///< of these, those that a condition decides
+  double tests = 0;       ///< conditions that branches decide, of results or of loads
 
   double ports(const Machine& m) const {
     return std::max(
@@ -291,6 +291,7 @@ void Estimator::add_store(const StoreStmt& s, Block& block) {
     block.arithmetic += read.points * extremes_in(e->args[0]);
     if (!e->guarded) return;
     block.faults += read.distinct * at_.share_far(e->args[0], from);
+    block.tests += read.distinct * at_.branches_of(e->args[1]);
     if (!machine_.masks_lanes &&
         !any_node(e->args[1], [](const Expr& x) { return x->op == Op::kLoad; }) &&
         at_.differs_in_lanes(e->args[1])) {

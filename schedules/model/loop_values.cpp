@@ -211,6 +211,13 @@ bool LoopValues::known_in_lanes(const Expr& e) const {
   return !any_node(e, varies);
 }
 
+int LoopValues::branches_of(const Expr& condition) const {
+  if (condition->op == Op::kAnd) {
+    return branches_of(condition->args[0]) + branches_of(condition->args[1]);
+  }
+  return is_const(condition) || differs_in_lanes(condition) ? 0 : 1;
+}
+
 bool LoopValues::moves_in_serial(const Expr& offset) const {
   for (size_t i = loops_.size(); i-- > 0;) {
     if (loops_[i].mark == Mark::kSerial) return mentions_loop(offset, loops_[i].id);

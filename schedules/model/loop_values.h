@@ -53,6 +53,8 @@ class LoopValues {
   bool differs_in_lanes(const ir::Expr& e) const;
   /// Whether a condition is one for all lanes, or is known of each where loops are unrolled.
   bool known_in_lanes(const ir::Expr& condition) const;
+  /// Parts of a condition that are one for all lanes: code branches on them.
+  int branches_of(const ir::Expr& condition) const;
   /// Whether the innermost serial loop moves the offset.
   bool moves_in_serial(const ir::Expr& offset) const;
 

@@ -5,7 +5,9 @@
 #include <bit>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
+#include "schedules/space/analysis/periods.h"
 #include "schedules/space/analysis/shape.h"
 
 namespace hone::schedules {
@@ -38,6 +40,14 @@ bool indexed_by_variables(const Access& a) {
     }
   }
   return true;
+}
+
+/// True where `var` is one index by itself, and no other has to do with it.
+bool indexed_by(const Access& a, const std::string& var) {
+  const auto mentions = [&](const ir::Expr& e) { return ir::mentions_var(e, var); };
+  const auto alone = [&](const ir::Expr& e) { return plain_var(e) == var; };
+  return std::count_if(a.indices.begin(), a.indices.end(), mentions) == 1 &&
+         std::any_of(a.indices.begin(), a.indices.end(), alone);
 }
 
 /// True of a temporary that another rule has made as a copy.
@@ -127,14 +137,23 @@ int64_t reads_of_copy(const Plan& plan, const std::string& stage, const Access& 
   int64_t reads = 1, all = 1;
   for (const auto& [var, extent] : facts.extents) {
     all = saturating_product(all, extent);
-    if (a.stride(var) == 0) reads = saturating_product(reads, extent);
+    int64_t turns = a.stride(var) == 0 ? 1 : 0;
+    if (a.chosen.contains(var)) {
+      turns = 1;
+      for (const ir::Expr& e : a.indices) turns = std::lcm(turns, remainders_repeat(e, var));
+    }
+    if (turns > 0) reads = saturating_product(reads, std::max<int64_t>(extent / turns, 1));
   }
   return std::min(reads, all / std::max<int64_t>(copied, 1));
 }
 
-bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) {
+bool worth_packing(const Plan& plan, const std::string& stage, const Access& a,
+                   const std::string& along) {
   const ir::Buffer* b = plan.program().buffer(a.buffer);
-  if (a.gathers || a.guarded || !indexed_by_variables(a)) return false;
+  const bool bound = is_bound(plan.program(), *b);
+  const bool whole = !a.gathers && !a.guarded && indexed_by_variables(a);
+  const bool divided = a.gathers && !chosen_by_data(a);
+  if (!whole && !((bound || divided) && indexed_by(a, along) && !chosen_by_data(a))) return false;
   if (b->role == ir::Role::kTemp && !copied_at_root(plan.program(), a.buffer)) return false;
   // Where one element stands for many, a copy would hold all of these.
   const auto is_none = [](const ir::Expr& stride) {
@@ -144,7 +163,7 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   if (std::any_of(b->strides.begin(), b->strides.end(), is_none)) return false;
   // Panels already, as another reader wants them.
   if (b->axes.size() > b->shape.size()) return false;
-  if (is_bound(plan.program(), *b)) return true;
+  if (bound) return true;
   const int64_t reads = reads_of_copy(plan, stage, a);
   // Steps of a page and more miss the TLB every time: fewer reads pay for the copy.
   int64_t step = 0;
@@ -199,7 +218,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
       const int64_t stride = a.stride(var);
       const bool apart = stride != 0 && stride != 1;
       const bool packs = apart && may_pack && !reduction && !panels_for_others(plan, a);
-      if (packs && axis.packed.empty() && worth_packing(plan, name, a)) {
+      if (packs && axis.packed.empty() && worth_packing(plan, name, a, var)) {
         axis.packed = a.buffer;
         axis.cost += kPacked;
       } else {

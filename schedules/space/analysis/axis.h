@@ -112,8 +112,10 @@ bool reduces_along_vector(const Plan& plan, const std::string& stage);
 /// Reads of each element of a tensor's copy, also where `access` takes a part of the tensor only.
 int64_t reads_of_copy(const Plan& plan, const std::string& stage, const Access& access);
 
-/// True when a copy of `access` for packing pays: it is bound once, or read often enough.
-bool worth_packing(const Plan& plan, const std::string& stage, const Access& access);
+/// True when a copy of `access` for packing pays: it is bound once, or read often enough. What is
+/// bound may be read at any places beside `along`, the variable that vectors run along.
+bool worth_packing(const Plan& plan, const std::string& stage, const Access& access,
+                   const std::string& along = {});
 
 /// True where other stages read what `access` does. A copy at the root would be theirs, too, in
 /// panels as wide as this one wants. What is bound once is copied even so.

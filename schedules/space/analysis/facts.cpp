@@ -109,6 +109,11 @@ bool find_slow(const ir::Expr& e, std::set<std::string>& out) {
       return dividend && ir::is_const(e->args[1], &by) && by > 0 && by <= kMostCount / 2 &&
              add_terms(*dividend, by > 1 ? 2 * by : by);
     }
+    case ir::Op::kMod: {
+      const auto dividend = affine_of(e->args[0]);
+      const bool near = ir::is_const(e->args[1], &by) && by > 0 && by < kNearBits;
+      return dividend && near && add_terms(*dividend, kMostCount);
+    }
     case ir::Op::kBitAnd:
     case ir::Op::kBitOr:
     case ir::Op::kBitXor: {

@@ -11,24 +11,28 @@
 namespace hone::schedules {
 namespace {
 
+size_t rank_of(const ir::Expr& load) { return load->args.size() - (load->guarded ? 1 : 0); }
+
 /// The dim of a load that `var` is the index of; the number of dims where it is none.
 size_t dim_of_pack(const ir::Expr& load, const std::string& var) {
   size_t d = 0;
-  while (d < load->args.size() && plain_var(load->args[d]) != var) ++d;
+  while (d < rank_of(load) && plain_var(load->args[d]) != var) ++d;
   return d;
 }
 
 /// The load of `tensor` that `var` is an index of; null where there is none.
 ir::Expr load_along(const ir::Stage& s, const std::string& tensor, const std::string& var) {
   for (const ir::Expr& load : loads_of(s, tensor)) {
-    if (dim_of_pack(load, var) < load->args.size()) return load;
+    if (dim_of_pack(load, var) < rank_of(load)) return load;
   }
   return {};
 }
 
-/// True where `stage` reduces `var`, or is computed for each term of a stage that does.
-bool is_summed(const Plan& plan, const ir::Stage& stage, const std::string& var) {
-  if (stage.is_reduction_var(var)) return true;
+/// True where `stage` reduces a variable of `index`, or is computed for each term of a stage that
+/// reduces what the index is.
+bool is_summed(const Plan& plan, const ir::Stage& stage, const ir::Expr& index) {
+  if (ir::mentions_any(index, stage.rvars)) return true;
+  const std::string var = plain_var(index);
   if (stage.at.root() || var.empty()) return false;
   const ir::Stage around = plan.stage(stage.at.stage);
   const auto follows = alignment(stage, around);
@@ -102,7 +106,7 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
   if (!load)
     return plan.declines("no dim of " + tensor + " is " + var + " alone, to pack along it");
   const size_t dim = dim_of_pack(load, var), grouped = dim_of_pack(load, groups.var);
-  const size_t rank = load->args.size();
+  const size_t rank = rank_of(load);
   if (!groups.var.empty() && grouped == rank) {
     return plan.declines("no dim of " + tensor + " is " + groups.var + " alone, to group it");
   }
@@ -110,7 +114,7 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
   for (size_t d = 0; d < rank; ++d) {
     if (d == dim) continue;
     const bool cut = !groups.var.empty() && d == grouped;
-    (is_summed(plan, s, plain_var(load->args[d])) ? reduced : layout)
+    (is_summed(plan, s, load->args[d]) ? reduced : layout)
         .push_back({dim_name(d), cut ? groups.size : 1, {}});
   }
   const std::string copy = plan.fresh_stage(tensor + ".p"), d = dim_name(dim);
@@ -132,12 +136,12 @@ bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
   const size_t dim = dim_of_pack(load, var);
   const std::string copy = plan.fresh_stage(tensor + ".p");
   std::vector<LayoutAxis> layout;
-  for (size_t d = 0; d < load->args.size(); ++d) {
+  for (size_t d = 0; d < rank_of(load); ++d) {
     if (d != dim) layout.push_back({dim_name(d)});
   }
   layout.push_back({dim_name(dim)});
   return plan.add(step::stage(tensor, {root, loop}, copy, {.layout = std::move(layout)})) &&
-         shape_copy(plan, copy, {}, dim_name(dim), load->args.size(), 1);
+         shape_copy(plan, copy, {}, dim_name(dim), rank_of(load), 1);
 }
 
 bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor,
@@ -146,7 +150,7 @@ bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor
   const ir::Buffer& b = *plan.program().buffer(tensor);
   if (loads.empty()) return plan.declines("stage " + stage + " does not load " + tensor);
   const size_t grouped = dim_of_pack(loads[0], groups.var);
-  if (grouped == loads[0]->args.size() || b.shape.size() < 2) {
+  if (grouped == rank_of(loads[0]) || b.shape.size() < 2) {
     return plan.declines("no dim of two of " + tensor + " is " + groups.var +
                          " alone, to group it");
   }

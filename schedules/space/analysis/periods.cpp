@@ -26,13 +26,23 @@ int64_t divisor_along(const ir::Expr& e, const std::string& var) {
   return whole ? by : 0;
 }
 
+/// True of an access that moves by an element or none with each step of `var`, and never back.
+bool goes_on(const Access& a, const std::string& var) {
+  const auto goes_round = [&](const ir::Expr& e) {
+    return e->op == ir::Op::kMod && ir::mentions_var(e, var);
+  };
+  return a.slow.contains(var) &&
+         std::none_of(a.indices.begin(), a.indices.end(),
+                      [&](const ir::Expr& index) { return ir::any_node(index, goes_round); });
+}
+
 }  // namespace
 
 int64_t period_along(const StageFacts& facts, const std::string& var, int lanes) {
   int64_t period = 0;
   for (const Access& a : facts.loads) {
-    // What moves by an element or none is a shuffle of vectors anyway.
-    if (!a.chosen.contains(var) || a.slow.contains(var)) continue;
+    // What goes on so is a shuffle of vectors anyway.
+    if (!a.chosen.contains(var) || goes_on(a, var)) continue;
     for (const ir::Expr& index : a.indices) {
       ir::visit(index, [&](const ir::Expr& e) {
         if (const int64_t by = divisor_along(e, var)) period = std::gcd(period, by);
@@ -55,6 +65,17 @@ int64_t repeats_after(const ir::Expr& e, const std::string& var,
   return whole ? by / std::gcd(by, dividend->terms.at(var)) : 0;
 }
 
+int64_t remainders_repeat(const ir::Expr& index, const std::string& var) {
+  if (!ir::mentions_var(index, var)) return 1;
+  int64_t period = 0;
+  if (index->op == ir::Op::kMod && ir::is_const(index->args[1], &period)) return period;
+  const bool sums = index->op == ir::Op::kAdd || index->op == ir::Op::kSub;
+  if (!sums && index->op != ir::Op::kMul) return 0;
+  period = 1;
+  for (const ir::Expr& a : index->args) period = std::lcm(period, remainders_repeat(a, var));
+  return std::min(period, kMostCount);
+}
+
 int64_t steps_to_repeat(const StageFacts& facts, const std::string& var) {
   int64_t steps = 1;
   const auto look = [&](const ir::Expr& e, ir::Op op) {
@@ -63,7 +84,7 @@ int64_t steps_to_repeat(const StageFacts& facts, const std::string& var) {
   };
   for (const Access& a : facts.loads) {
     if (!a.chosen.contains(var) || steps >= kLongestRepeat) continue;
-    const ir::Op op = a.slow.contains(var) ? ir::Op::kDiv : ir::Op::kMod;
+    const ir::Op op = goes_on(a, var) ? ir::Op::kDiv : ir::Op::kMod;
     for (const ir::Expr& index : a.indices) {
       ir::visit(index, [&](const ir::Expr& e) { look(e, op); });
     }

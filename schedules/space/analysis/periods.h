@@ -19,6 +19,10 @@ int64_t period_along(const StageFacts& facts, const std::string& var, int lanes)
 int64_t repeats_after(const ir::Expr& e, const std::string& var,
                       const std::set<std::string>& unrolled = {});
 
+/// Steps of `var` after which an index is as at the first, where remainders alone depend on it.
+/// That is 2 of 2*q + (i + 1)%2; 1 where nothing does, 0 where anything else does.
+int64_t remainders_repeat(const ir::Expr& index, const std::string& var);
+
 /// Steps of `var` after which quotients and remainders in indices of loads lie as at the first.
 /// Those of (3*i + 1)/8 do after 8. In such blocks lanes know what they read. 1 where no load has
 /// any, or other variables move them.

@@ -183,10 +183,52 @@ void count_quotients(const ir::Machine& machine, const ir::Stage& p, const std::
   out.rows_repeat = of_rows.repeat;
 }
 
+/// Vectors that rows of a tile read in turns through an access along columns; 0 where each row has
+/// its own.
+int vectors_in_turn(const Access& a, const std::string& rows) {
+  int64_t turns = 1;
+  for (const ir::Expr& index : a.indices) turns = std::lcm(turns, remainders_repeat(index, rows));
+  return turns <= kFewPlaces ? static_cast<int>(turns) : 0;
+}
+
 /// Vectors of `lanes` that a row of the tile may have, as its root reads them.
 int64_t most_vectors_read(const Plan& plan, const TiledReduction& t, int lanes) {
   const int64_t read = plan.lanes(widest_type(plan.program(), plan.stage(t.root)));
   return std::max<int64_t>(kMostVectors * read / lanes, 1);
+}
+
+/// Instructions of one point. A choice by indices that `columns` is none of is made once for many;
+/// others take a comparison, whatever their indices are made of.
+int operations_along(const Plan& plan, const ir::Stage& p, const std::string& columns) {
+  const auto is_index = [](const ir::Expr& e) {
+    return !ir::any_node(
+        e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad || x->op == ir::Op::kScalar; });
+  };
+  const ir::Expr lane = ir::make_var(columns);
+  const ir::Expr compared = ir::make_binary(ir::Op::kLt, lane, ir::make_int(1));
+  ir::Stage decided = p;
+  decided.value = ir::rewrite(p.value, [&](const ir::Expr& e) {
+    if (e->op != ir::Op::kSelect || !is_index(e->args[0])) return ir::Expr();
+    if (!ir::mentions_var(e->args[0], columns)) return e->args[1];
+    return equal(e->args[0], compared) ? ir::Expr()
+                                       : ir::make_select(compared, e->args[1], e->args[2]);
+  });
+  return facts_of(plan.program(), decided).operations;
+}
+
+/// Counts a load that lanes along the axis may each make at a place of their own.
+void count_lane_by_lane(const Plan& plan, const ir::Stage& p, const Access& a,
+                        const VectorAxis& axis, TileProblem& out) {
+  const std::string& columns = axis.var;
+  const bool tested = a.buffer != axis.packed && is_tested_apart(a, columns);
+  const bool apart = a.chosen.contains(columns) && !is_shuffled(plan, p, a, columns);
+  if (!apart && !tested) return;
+  const bool slow = a.slow.contains(columns);
+  int& count = slow && plan.machine().masks_lanes ? out.shuffled
+               : slow || tested                   ? out.quotients
+               : chosen_by_data(a)                ? out.gathers
+                                                  : out.placed;
+  ++count;
 }
 
 TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
@@ -210,13 +252,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.slide = facts.extent(slide);
       out.slide_step = a.stride(rows) / a.stride(slide);
     }
-    const bool apart = (a.chosen.contains(columns) && !is_shuffled(plan, p, a, columns)) ||
-                       is_tested_apart(a, columns);
-    const bool known_by_columns = a.slow.contains(columns) || is_tested_apart(a, columns);
-    int& lane_by_lane = known_by_columns    ? out.quotients
-                        : chosen_by_data(a) ? out.gathers
-                                            : out.placed;
-    lane_by_lane += apart;
+    count_lane_by_lane(plan, p, a, axis, out);
     const bool along_columns = a.stride(columns) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
     const bool meet =
@@ -230,7 +266,10 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
         out.steps_together = std::max(out.steps_together, facts.extent(a.structures.at(columns)));
       }
     }
-    if (along_columns && along_rows) {
+    const int turns = along_columns && along_rows ? vectors_in_turn(a, rows) : 0;
+    if (turns > 0) {
+      out.vector_loads += turns;
+    } else if (along_columns && along_rows) {
       ++out.point_loads;
       if (meet) out.most_rows = 1;
     } else if (along_columns && stays(p, a)) {
@@ -253,7 +292,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   const bool shares = out.kept_loads > 0 && !rows.empty();
   out.column_body = shares ? operations_on_kept(p, columns, rows) : 0;
   // A multiply and an add are one instruction.
-  out.body = std::max(1, facts.operations - out.column_body - 1);
+  out.body = std::max(1, operations_along(plan, p, columns) - out.column_body - 1);
   if (dots) {
     out.body = dots.row->operations;
     out.prepared = dots.row->prepared;
@@ -353,21 +392,20 @@ double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxe
 VectorAxis with_copies(const Plan& plan, const std::string& producer, VectorAxis axis) {
   for (const Access& a : plan.facts(producer).loads) {
     if (axis.packed.empty() && a.stride(axis.var) > 1 && !panels_for_others(plan, a) &&
-        worth_packing(plan, producer, a)) {
+        worth_packing(plan, producer, a, axis.var)) {
       axis.packed = a.buffer;
     }
   }
   return axis;
 }
 
-/// True when every tensor is read along `axis` as vectors, or not at all.
+/// True when every tensor is read along `axis` as vectors, by shuffles of near ones, or not at all.
 bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAxis& axis) {
   const StageFacts facts = plan.facts(producer);
-  const ir::Stage p = plan.stage(producer);
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     const int64_t stride = a.stride(axis.var);
     return stride == 0 || stride == 1 || is_spread(plan, a, axis.var) ||
-           is_shuffled(plan, p, a, axis.var) || a.buffer == axis.packed;
+           a.slow.contains(axis.var) || a.buffer == axis.packed;
   });
 }
 

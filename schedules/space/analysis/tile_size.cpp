@@ -65,9 +65,10 @@ bool rows_repeat(const TileProblem& p, int64_t rows) {
 /// Loads of column vectors. What rows read at places of their own is read for each.
 int64_t loads_of_vectors(const TileProblem& p, int64_t rows, int64_t vectors) {
   const int64_t lanes = lanes_are_columns(p, vectors) ? kShuffles : p.lanes;
+  const int64_t again = lanes_repeat(p, vectors) ? kShuffles : p.lanes;
   const int64_t each = p.point_loads > 0 ? rows : 1;
-  return vectors *
-         (p.vector_loads + p.gathers * p.lanes + each * (p.placed * p.lanes + p.quotients * lanes));
+  return vectors * (p.vector_loads + p.gathers * p.lanes +
+                    each * (p.placed * p.lanes + p.quotients * lanes + p.shuffled * again));
 }
 
 int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {

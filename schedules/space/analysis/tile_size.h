@@ -40,6 +40,7 @@ struct TileProblem {
   int row_quotients = 0;     ///< quotients and remainders that each row has one of
   int64_t rows_repeat = 1;   ///< rows after which these are as at the first; 0: never
   int quotients = 0;         ///< tensors read lane by lane, too, unless all columns are in the tile
+  int shuffled = 0;          ///< the same, unless lanes have the same quotients always
   int column_sums = 0;       ///< further running values, each one of a column vector
   int prepared = 0;          ///< arithmetic on what is loaded, before a point takes it
   /// Extent of a reduction loop along which neighbouring rows overlap, as in a convolution. A row

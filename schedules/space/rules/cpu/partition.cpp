@@ -30,6 +30,11 @@ struct Tested {
   std::set<std::string> joint;  ///< of these, those that stand beside another in a condition
 };
 
+/// True of an index that data choose.
+bool from_data(const ir::Expr& index) {
+  return ir::any_node(index, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
+}
+
 /// Conditions are of indices of guarded loads, choices by index, what `where` says of indices. So
 /// are indices that wrap around, are clamped or reflected.
 Tested tested_variables(const ir::Stage& s) {
@@ -45,14 +50,13 @@ Tested tested_variables(const ir::Stage& s) {
   const auto test = [&](const ir::Expr& e) {
     if (e->op == ir::Op::kLoad && e->guarded) {
       for (size_t d = 0; d + 1 < e->args.size(); ++d) {
-        if (affine_of(e->args[d])) look(e->args[d]);
+        if (!from_data(e->args[d])) look(e->args[d]);
       }
     }
     const bool compares = e->op == ir::Op::kLt || e->op == ir::Op::kLe || e->op == ir::Op::kEq ||
                           e->op == ir::Op::kNe;
     if (compares && affine_of(e->args[0]) && affine_of(e->args[1])) look(e);
-    const bool loads = ir::any_node(e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
-    if (!loads && ir::as_extreme(e)) look(e);
+    if (!from_data(e) && ir::as_extreme(e)) look(e);
     const bool wraps = (e->op == ir::Op::kDiv || e->op == ir::Op::kMod) && e->type == DType::kI64;
     if (wraps && affine_of(e->args[0])) look(e);
   };
@@ -125,11 +129,27 @@ bool pays(const Work& cut, const Work& whole) {
          cut.code <= std::max(much ? kMostCode : kPartitionBordersCode, whole.code);
 }
 
-/// Those of the loops of a launch whose cuts save tests, each given the ones before it. All of them
-/// where only together they do. `plan` is told why the last of the others does not.
-std::vector<ir::Place> paying(Plan& plan, const std::string& launch,
+/// True where a launch is cheaper with all of these loops cut than as it stands.
+bool pay_together(Plan& plan, const std::string& launch, const std::vector<ir::Place>& loops,
+                  const Work& whole) {
+  if (loops.size() < 2) return false;
+  Plan::Mark before = plan.mark();
+  bool out = false;
+  if (plan.add(step::partition(loops))) {
+    const auto cut = jit::lower_launch(plan.program(), plan.target(), launch);
+    out = cut && pays(examine(*cut, plan.target()), whole);
+  }
+  plan.rewind(std::move(before));
+  return out;
+}
+
+/// Those of the loops whose cuts save tests of a stage, each given the ones before it. Where only
+/// together they do, those around the stage or all of them. `plan` is told why the last of the
+/// others does not.
+std::vector<ir::Place> paying(Plan& plan, const std::string& stage,
                               const std::vector<ir::Place>& loops) {
   std::vector<ir::Place> out;
+  const std::string launch = launch_of(plan, stage);
   Plan::Mark before = plan.mark();
   const auto nest = jit::lower_launch(plan.program(), plan.target(), launch);
   if (!nest) {
@@ -155,15 +175,13 @@ std::vector<ir::Place> paying(Plan& plan, const std::string& launch,
     }
   }
   plan.rewind(std::move(before));
-  if (!out.empty() || loops.size() < 2) return out;
+  if (out.size() == loops.size()) return out;
   // Copies of one loop's cut that test another are made for nothing, unless that is cut as well.
-  before = plan.mark();
-  if (plan.add(step::partition(loops))) {
-    const auto cut = jit::lower_launch(plan.program(), plan.target(), launch);
-    if (cut && pays(examine(*cut, plan.target()), best)) out = loops;
-  }
-  plan.rewind(std::move(before));
-  return out;
+  std::vector<ir::Place> around = loops;
+  std::erase_if(around, [&](const ir::Place& p) { return p.stage == stage; });
+  const bool inside = around.size() < loops.size();
+  if (inside && pay_together(plan, launch, around, best)) return around;
+  return pay_together(plan, launch, loops, best) ? loops : out;
 }
 
 bool apply_partition_borders(Plan& plan, const std::string& name) {
@@ -172,7 +190,7 @@ bool apply_partition_borders(Plan& plan, const std::string& name) {
   if (tested.all.empty()) return plan.declines("no test in it depends on a loop");
   const std::vector<ir::Place> loops = candidates(plan, s, tested);
   if (loops.empty()) return false;
-  const std::vector<ir::Place> best = paying(plan, launch_of(plan, name), loops);
+  const std::vector<ir::Place> best = paying(plan, name, loops);
   if (plan.decide("partition " + name, 2, best.empty() ? 0 : 1) == 0) {
     return !best.empty() && plan.declines("its loops were decided to stay whole");
   }

@@ -274,11 +274,21 @@ std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner) {
   return in_blocks ? t.blocked[0] : outermost;
 }
 
+/// True of a stage that copies `tensor`, or what is turned in registers inside it.
+bool copies(const Plan& plan, const ir::Stage& s, const std::string& tensor) {
+  if (s.reduce != ir::Reduce::kNone) return false;
+  const auto turned = [&](const ir::Stage& t) {
+    return t.at.stage == s.name && reads(s, t.output) && reads(t, tensor);
+  };
+  const auto& stages = plan.program().stages;
+  return reads(s, tensor) || std::any_of(stages.begin(), stages.end(), turned);
+}
+
 /// The copy of `tensor` that `stage` reads.
 std::string copy_of(const Plan& plan, const std::string& stage, const std::string& tensor) {
   for (const Access& a : plan.facts(stage).loads) {
     const ir::Stage* made = plan.program().producer(a.buffer);
-    if (made && made->reduce == ir::Reduce::kNone && reads(*made, tensor)) return a.buffer;
+    if (made && copies(plan, *made, tensor)) return a.buffer;
   }
   return tensor;
 }
@@ -314,7 +324,7 @@ bool pack_terms(Plan& plan, const Tile& t) {
   const std::string& columns = t.root_var(t.axis.var);
   for (const Access& a : plan.facts(t.root).loads) {
     const int64_t stride = a.stride(columns);
-    const bool across = stride != 0 && stride != 1 && worth_packing(plan, t.root, a);
+    const bool across = stride != 0 && stride != 1 && worth_packing(plan, t.root, a, columns);
     if (across && !pack(plan, t.root, a.buffer, columns, t.width.again())) return false;
   }
   return true;
@@ -382,8 +392,8 @@ bool emit_or_undo(Plan& plan, Tile& t) {
 /// A copy of what no near cache holds, where it is read far apart.
 void pack_far(Plan& plan, Tile& t) {
   for (const Access& a : plan.facts(t.producer).loads) {
-    if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a) && t.axis.packed.empty() &&
-        a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
+    if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a, t.axis.var) &&
+        t.axis.packed.empty() && a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
         plan.decide("pack " + a.buffer, 2, 1) == 1) {
       t.axis.packed = a.buffer;
     }
