@@ -32,13 +32,6 @@ Distance distance_of(const Stage& stage, const Expr& load) {
 
 bool is_number(const Expr& e) { return e->op == Op::kFloat || e->op == Op::kInt; }
 
-Reject rejected(const Stage& stage, const std::string& loop, std::string why) {
-  Reject reject(std::move(why));
-  reject.stage = stage.name;
-  reject.loop = loop;
-  return reject;
-}
-
 }  // namespace
 
 std::vector<CarriedRead> carried_reads(const Stage& stage) {
@@ -166,19 +159,19 @@ std::optional<Reject> broken_order(const Stage& stage, bool may_carry) {
   for (const CarriedRead& read : carried_reads(stage)) {
     const std::string reads = "stage " + stage.name + " reads its own " + print(read.load);
     if (!may_carry) {
-      return rejected(stage, "",
-                      reads + ", so it is computed at the root, not at " + stage.at.stage + "/" +
-                          stage.at.loop);
+      return Reject(stage.name, "",
+                    reads + ", so it is computed at the root, not at " + stage.at.stage + "/" +
+                        stage.at.loop);
     }
     if (stage.reduce != Reduce::kNone || !stage.factored.empty()) {
-      return rejected(stage, "", reads + ", which a reduction may not do");
+      return Reject(stage.name, "", reads + ", which a reduction may not do");
     }
     CarryingLoop order(stage, read.distance, stage.loops.size());
     std::string why = order.broken();
     if (why.empty() && !order.carrier()) why = "no loop runs from what is read to what is written";
     if (why.empty()) continue;
-    if (!order.at_loop()) return rejected(stage, "", reads + ", and " + why);
-    return rejected(stage, order.loop(), "loop " + order.loop() + ": " + reads + ", and " + why);
+    if (!order.at_loop()) return Reject(stage.name, "", reads + ", and " + why);
+    return Reject(stage.name, order.loop(), "loop " + order.loop() + ": " + reads + ", and " + why);
   }
   return std::nullopt;
 }
@@ -211,10 +204,10 @@ std::optional<Reject> broken_order(const Program& program) {
       if (absent || (later && buffer->role != Role::kInOut)) missing = load->name;
     });
     if (missing.empty()) continue;
-    return rejected(stage, "",
-                    "stage " + stage.name + " reads " + missing +
-                        " before it is computed: what reads itself is computed by one stage, from "
-                        "its definition");
+    return Reject(stage.name, "",
+                  "stage " + stage.name + " reads " + missing +
+                      " before it is computed: what reads itself is computed by one stage, from "
+                      "its definition");
   }
   return std::nullopt;
 }

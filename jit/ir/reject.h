@@ -22,6 +22,12 @@ struct Reject {
 
   /// An illegal schedule, unless `k` says otherwise.
   explicit Reject(std::string why, Kind k = kIllegal) : kind(k), reason(std::move(why)) {}
+  /// An illegal schedule, at a loop of a stage.
+  Reject(std::string stage_name, std::string loop_name, std::string why)
+      : kind(kIllegal),
+        reason(std::move(why)),
+        stage(std::move(stage_name)),
+        loop(std::move(loop_name)) {}
   /// A failure of the kind `k`.
   Reject(Kind k, Failure failure)
       : kind(k), code(failure.code), reason(std::move(failure.message)) {}

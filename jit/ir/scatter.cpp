@@ -7,13 +7,6 @@
 namespace hone::ir {
 namespace {
 
-Reject rejected(const Stage& stage, const std::string& loop, std::string why) {
-  Reject reject(std::move(why));
-  reject.stage = stage.name;
-  reject.loop = loop;
-  return reject;
-}
-
 template <class F>
 void each_conjunct(const Expr& e, const F& f) {
   if (e->op != Op::kAnd) return f(e);
@@ -42,7 +35,7 @@ bool in_order(Mark mark) {
 std::optional<Reject> broken(const Program& program, const Stage& s, const std::string& loop) {
   const Expr to = scattered_to(s, loop);
   if (s.reduce == Reduce::kNone || !to) {
-    return rejected(s, loop, "terms of stage " + s.name + " do not tell where along it they go");
+    return Reject(s.name, loop, "terms of stage " + s.name + " do not tell where along it they go");
   }
   for (const Loop& other : s.loops) {
     const std::vector<std::string> roots = roots_of(s, other.name);
@@ -53,20 +46,20 @@ std::optional<Reject> broken(const Program& program, const Stage& s, const std::
         std::find(s.factored.begin(), s.factored.end(), other.name) != s.factored.end() &&
         other.mark != Mark::kVector;
     if (!reduced || apart || in_order(other.mark)) continue;
-    return rejected(s, loop,
-                    "iterations of " + other.name + " may write one element of " + s.output +
-                        ", and marked " + std::string(name_of(other.mark)) +
-                        " they have no order; leave it serial, or give each its own result with "
-                        "rfactor");
+    return Reject(s.name, loop,
+                  "iterations of " + other.name + " may write one element of " + s.output +
+                      ", and marked " + std::string(name_of(other.mark)) +
+                      " they have no order; leave it serial, or give each its own result with "
+                      "rfactor");
   }
   for (const Stage& other : program.stages) {
     const Place here{s.name, loop};
     if (!(other.at == here) && !(other.store == here)) continue;
-    return rejected(s, loop, "stage " + other.name + " is placed there, and no term runs it");
+    return Reject(s.name, loop, "stage " + other.name + " is placed there, and no term runs it");
   }
   for (const Prefetch& p : s.prefetches) {
     if (p.loop != loop) continue;
-    return rejected(s, loop, p.tensor + " is prefetched there, and no term runs it");
+    return Reject(s.name, loop, p.tensor + " is prefetched there, and no term runs it");
   }
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jit/ir/build.h"
+#include "jit/ir/choices.h"
 #include "jit/ir/facts.h"
 #include "jit/ir/operations.h"
 #include "jit/ir/visit.h"
@@ -45,13 +46,15 @@ struct Needs {
   bool reads_unasked = false;  ///< an element that may not be there unless the value is needed
 };
 
-Needs needs_of(const Expr& e) {
+/// `asked`: elements that are read in any case.
+Needs needs_of(const Expr& e, const std::vector<Expr>& asked) {
   Needs out;
   visit(e, [&](const Expr& x) {
     if (x->op == Op::kVar) out.loops.insert(x->id);
     if (x->op != Op::kLoad) return;
     out.buffers.insert(x->id);
-    out.reads_unasked |= !x->guarded;
+    out.reads_unasked |= !x->guarded && std::none_of(asked.begin(), asked.end(),
+                                                     [&](const Expr& a) { return equal(a, x); });
   });
   return out;
 }
@@ -106,6 +109,7 @@ class Mover {
   Nest& nest_;
   Facts facts_;
   std::vector<Scope> scopes_;
+  std::vector<Expr> asked_;  ///< of the statement that is looked at
 };
 
 /// The statements of a list, and in front of each what was moved out of it.
@@ -131,6 +135,7 @@ Mover::List Mover::list_in(Scope scope, const std::vector<StmtRef>& body) {
 StmtRef Mover::moved_in(const StmtRef& s) {
   if (const auto* store = as<StoreStmt>(*s)) {
     StoreStmt now = *store;
+    asked_ = loads_in_any_case(store->value);
     now.value = moved(store->value, store->reduce == Reduce::kSum, false);
     return now.value.get() == store->value.get() ? s : make_stmt(std::move(now));
   }
@@ -159,7 +164,7 @@ Expr Mover::moved(const Expr& e, bool summand, bool chosen) {
   if (e->op == Op::kLoad || e->args.empty() || operations_of(e) < kHeavyUniform) return e;
   const bool kept_type = e->type == DType::kF32 || e->type == DType::kF64 || e->type == DType::kI32;
   if (kept_type && !(summand && is_product(e))) {
-    Needs needs = needs_of(e);
+    Needs needs = needs_of(e, asked_);
     if (operations_of(e) < kHeavy && !is_uniform(needs))
       return with_moved_parts(e, summand, chosen);
     const size_t home = needs.reads_unasked && chosen ? scopes_.size() : home_of(needs);
@@ -173,8 +178,7 @@ Expr Mover::with_moved_parts(const Expr& e, bool summand, bool chosen) {
   std::vector<Expr> args;
   bool changed = false;
   for (size_t i = 0; i < e->args.size(); ++i) {
-    const bool choice = (e->op == Op::kSelect || e->op == Op::kAnd || e->op == Op::kOr) && i > 0;
-    args.push_back(moved(e->args[i], sum, chosen || choice));
+    args.push_back(moved(e->args[i], sum, chosen || is_choice(e, i)));
     changed |= args.back().get() != e->args[i].get();
   }
   return changed ? with_args(e, std::move(args)) : e;

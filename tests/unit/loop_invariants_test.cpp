@@ -85,6 +85,17 @@ TEST_CASE("loop invariants: what may not be there is asked for before it is read
   CHECK(has(moved(rows(choice), kVector), "[0] = exp(a[Y/i - 1] if (0 <= Y/i - 1) else 0.0)\n"));
 }
 
+TEST_CASE("loop invariants: what a choice asks for leaves it, where it is read in any case") {
+  const auto quotient = [](const char* condition) {
+    return moved("op p(X: f32[M,N], a: f32[M], b: f32[M]) -> (Y: f32[M,N]) { Y[i,j] = select(" +
+                     std::string(condition) + ", X[i,j]/exp(a[i]), b[i]) } M=5 N=64",
+                 kVector);
+  };
+  CHECK(has(quotient("a[i] > 0"), "[0] = exp(a[Y/i])\n"));
+  CHECK_FALSE(has(quotient("b[i] > 0"), "[0] = exp(a[Y/i])\n"));
+  CHECK_FALSE(has(quotient("b[i] > 0 && a[i] > 0"), "[0] = exp(a[Y/i])\n"));
+}
+
 TEST_CASE("loop invariants: a value is computed behind what it reads") {
   const std::string nest = moved(
       "op p(X: f32[M,N]) -> (Y: f32[M,N]) { m[i] = max[j](X[i,j]); Y[i,j] = X[i,j]/exp(m[i]) } "

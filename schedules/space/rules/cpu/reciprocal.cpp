@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "jit/ir/choices.h"
 #include "jit/ir/functions/function.h"
 #include "jit/ir/operations.h"
 #include "schedules/space/analysis/axis.h"
@@ -31,13 +34,16 @@ int divisions_along(const ir::Expr& value, const std::string& var) {
 }
 
 /// True where all divisors can be looked at in front of the loops along `var`. What a choice reads
-/// may not be there where it is not chosen.
-bool known_before(const ir::Expr& e, const std::string& var, bool chosen) {
-  const auto reads = [](const ir::Expr& x) { return x->op == ir::Op::kLoad; };
+/// may not be there where it is not chosen, unless it is among `asked`.
+bool known_before(const ir::Expr& e, const std::string& var, const std::vector<ir::Expr>& asked,
+                  bool chosen) {
+  const auto reads = [&](const ir::Expr& x) {
+    const auto same = [&](const ir::Expr& a) { return equal(a, x); };
+    return x->op == ir::Op::kLoad && std::none_of(asked.begin(), asked.end(), same);
+  };
   if (chosen && divides_by_one_value(e, var) && ir::any_node(e->args[1], reads)) return false;
   for (size_t i = 0; i < e->args.size(); ++i) {
-    const bool choice = e->op == ir::Op::kSelect || e->op == ir::Op::kAnd || e->op == ir::Op::kOr;
-    if (!known_before(e->args[i], var, chosen || (choice && i > 0))) return false;
+    if (!known_before(e->args[i], var, asked, chosen || ir::is_choice(e, i))) return false;
   }
   return true;
 }
@@ -54,7 +60,7 @@ bool apply_reciprocal(Plan& plan, const std::string& name) {
   if (!ir::any_node(s.value, gains)) {
     return plan.declines("each lane of a vector has a divisor of its own");
   }
-  if (!known_before(s.value, axis.var, false)) {
+  if (!known_before(s.value, axis.var, ir::loads_in_any_case(s.value), false)) {
     return plan.declines("a divisor is read where a condition holds");
   }
   const DType widest = widest_type(plan.program(), s);
