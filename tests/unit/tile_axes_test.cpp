@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Along which axes register tiles run, how results leave them, and how packed copies are made.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -163,6 +164,36 @@ TEST_CASE("tile axes: rows of quotients that few borders cut fill vectors") {
   CHECK(vector_with("O=2 R=3 Q=3 V=129") == "v");
   // Channels fill their vectors.
   CHECK(vector_with("O=16 R=3 Q=3 V=129") == "o");
+}
+
+TEST_CASE("tile axes: of every n-th tap constants are packed, rows take turns, borders are cut") {
+  for (const char* isa : {"avx2", "avx512"}) {
+    const ir::Target target =
+        tests::target_named("x86 isa=" + std::string(isa) + " threads=1 l1d=32K l2=1M l3=32M");
+    for (const int taps : {3, 4}) {
+      CAPTURE(isa);
+      CAPTURE(taps);
+      const std::string text = fmt::format(
+          "conv_transpose2d N=1 G=1 C=128 H=28 W=28 O=64 R={} Q={} P=56 V=56 SH=2 SW=2 PH=1 PW=1 "
+          "const=F,b",
+          taps, taps);
+      const ir::Program p = tests::by_default(text, target);
+      const ir::Stage* tile = tile_of(p);
+      REQUIRE(tile);
+      CHECK(vector_of(*tile) == "o");
+      REQUIRE(p.buffer("F.p"));
+      CHECK(!p.buffer("F.p")->axes.empty());
+      bool cut = false;
+      int64_t rows = 0;
+      for (const ir::Stage& s : p.stages) {
+        for (const ir::Loop& l : s.loops) cut |= l.partition;
+        for (const ir::Relation& r : s.relations) rows = r.parent == "v" ? r.factor : rows;
+      }
+      CHECK(cut);
+      CHECK(rows > 2);
+      CHECK(rows % 2 == 0);
+    }
+  }
 }
 
 TEST_CASE("tile axes: tiles along quotients that never repeat are unrolled") {
