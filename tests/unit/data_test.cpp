@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "ops/op.h"
@@ -44,5 +46,23 @@ TEST_CASE("data: ranges one after another take most of what they index") {
     const jit::TensorView& v = fixture->params()[2];
     const auto* offsets = static_cast<const int64_t*>(v.data);
     CHECK(offsets[v.shape[0] - 1] - offsets[0] > 20000 * 3 / 4);
+  }
+}
+
+TEST_CASE("data: denormals are in all tensors of floats, and rare in large ones") {
+  // Products take a hundred times as long with them, and a check takes several runs.
+  for (const int64_t elements : {int64_t{1} << 12, int64_t{1} << 14, int64_t{1} << 20}) {
+    CAPTURE(elements);
+    const auto problem = ops::parse_problem("op copy(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] } N=" +
+                                            std::to_string(elements));
+    REQUIRE(problem);
+    auto fixture =
+        runtime::Fixture::create(*problem, {}, jit::DataSet::kRandom, runtime::Guard::kAfter, 7);
+    REQUIRE(fixture);
+    const auto* x = static_cast<const float*>(fixture->params()[0].data);
+    const auto found =
+        std::count_if(x, x + elements, [](float v) { return std::fpclassify(v) == FP_SUBNORMAL; });
+    CHECK(found > 20);
+    CHECK(found < 400);
   }
 }
