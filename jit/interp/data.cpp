@@ -91,12 +91,12 @@ void fill_packed(const TensorView& v, Random& random) {
   });
 }
 
-/// Elements of which every 64th is a denormal; larger tensors have as many. Each takes processors
-/// more than a hundred cycles, in every product that it is a factor of.
-/// Tuned on: an Intel server (AVX-512): a product of 2048 cubed took 40 times as long as of others.
+/// Every 64th element is a denormal in tensors of up to so many; larger ones have as many. Each
+/// takes processors more than a hundred cycles, in every product that it is a factor of. Tuned on:
+/// an Intel server (AVX-512): a product of 2048 cubed took 40 times as long as of others.
 constexpr uint64_t kWithDenormals = 1 << 14;
 
-/// `fewer`: a mask of bits, none of which a denormal's draw may have.
+/// `fewer`: bits that are 0 in a draw that makes a denormal.
 double random_float(DType type, uint64_t fewer, Random& random) {
   // One draw serves: 6 bits for the kind, one for the sign, the rest for the size.
   const uint64_t bits = random.next();
