@@ -196,6 +196,22 @@ TEST_CASE("tile axes: of every n-th tap constants are packed, rows take turns, b
   }
 }
 
+TEST_CASE("tile axes: codes of few bits are looked up along vectors, not written out") {
+  const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  for (const char* order : {"", "A@K,N "}) {
+    CAPTURE(order);
+    const ir::Program p = tests::by_default(
+        "op product(X: f32[M,K], T: f32[16], A: u4[N,K]) -> (Y: f32[M,N]) { "
+        "Y[m,n] = sum[k](X[m,k]*T[A[n,k]]) } M=8 N=1024 K=1024 " +
+            std::string(order) + "const=A,T",
+        target);
+    const ir::Stage* tile = tile_of(p);
+    REQUIRE(tile);
+    CHECK(vector_of(*tile) == "n");
+    CHECK(!p.buffer("T.l"));
+  }
+}
+
 TEST_CASE("tile axes: tiles along quotients that never repeat are unrolled") {
   for (const char* isa : {"avx2", "avx512"}) {
     const ir::Target target =

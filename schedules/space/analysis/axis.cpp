@@ -147,6 +147,19 @@ int64_t reads_of_copy(const Plan& plan, const std::string& stage, const Access& 
   return std::min(reads, all / std::max<int64_t>(copied, 1));
 }
 
+bool is_short_table(const Plan& plan, const Access& a) {
+  // As many registers of floats, and pieces of 16 bytes, as selection keeps a table in.
+  constexpr int64_t kRegisters = 4, kBytes = 256;  // Fixed by: those of jit/x86/select/tables.
+  const int64_t most = a.element_bytes < 4 ? kBytes : kRegisters * plan.machine().vector_bytes;
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  return chosen_by_data(a) && bytes_of(plan.program(), b) <= most;
+}
+
+double cost_of_load(const Plan& plan, const Access& a, const std::string& var) {
+  if (a.chosen.contains(var) && is_short_table(plan, a)) return vector_cost::kShuffled;
+  return vector_cost::load(plan.machine(), a, var);
+}
+
 bool worth_packing(const Plan& plan, const std::string& stage, const Access& a,
                    const std::string& along) {
   const ir::Buffer* b = plan.program().buffer(a.buffer);
@@ -222,7 +235,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
         axis.packed = a.buffer;
         axis.cost += kPacked;
       } else {
-        const double read = vector_cost::load(plan.machine(), a, var) + (apart ? far(stride) : 0);
+        const double read = cost_of_load(plan, a, var) + (apart ? far(stride) : 0);
         // Which terms lie inside differs from result to result.
         axis.cost += reduction && a.guarded
                          ? (read + vector_cost::kTested) * part_inside(plan, a, var, extent, lanes)
@@ -266,7 +279,7 @@ std::string cheapest_index(const Plan& plan, const std::string& name, const std:
     const double filled = static_cast<double>(extent) / static_cast<double>(vectors * lanes);
     double cost = facts.operations;
     for (const Access& a : facts.loads) {
-      const double load = vector_cost::load(plan.machine(), a, var);
+      const double load = cost_of_load(plan, a, var);
       cost += std::min(load, std::max(1.0, vector_cost::kGather * filled));
     }
     cost += facts.store.stride(var) == 1 ? 1 : vector_cost::kScatter * filled;

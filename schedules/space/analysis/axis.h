@@ -79,6 +79,11 @@ inline double load(const ir::Machine& machine, const Access& a, const std::strin
 
 }  // namespace vector_cost
 
+/// True where data choose among so few elements that registers hold all of them.
+bool is_short_table(const Plan& plan, const Access& access);
+/// What a stage's load of the steps of `var` as a vector takes.
+double cost_of_load(const Plan& plan, const Access& access, const std::string& var);
+
 /// The axis along which a stage runs as vectors.
 struct VectorAxis {
   std::string var;         ///< "" when nothing is worth a vector

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "jit/ir/operations.h"
 #include "schedules/space/analysis/periods.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/analysis/tile_loads.h"
@@ -223,12 +224,24 @@ void count_lane_by_lane(const Plan& plan, const ir::Stage& p, const Access& a,
   const bool tested = a.buffer != axis.packed && is_tested_apart(a, columns);
   const bool apart = a.chosen.contains(columns) && !is_shuffled(plan, p, a, columns);
   if (!apart && !tested) return;
+  if (is_short_table(plan, a)) {
+    ++out.vector_loads;  // a shuffle of what stays in registers, and what it is told by
+    return;
+  }
   const bool slow = a.slow.contains(columns);
   int& count = slow && plan.machine().masks_lanes ? out.shuffled
                : slow || tested                   ? out.quotients
                : chosen_by_data(a)                ? out.gathers
                                                   : out.placed;
   ++count;
+}
+
+/// Instructions that find an element which data choose; indices alone are part of addresses.
+int operations_to_find(const Access& a) {
+  if (!chosen_by_data(a)) return 0;
+  double n = 0;
+  for (const ir::Expr& index : a.indices) n += ir::operations_of(index);
+  return static_cast<int>(n);
 }
 
 TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
@@ -279,7 +292,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.kept_loads += is_kept(p, facts, a);
       out.odd_loads += a.buffer != axis.packed && rows_begin_anywhere(plan, facts, a, columns);
     } else {
-      ++out.row_loads;
+      out.row_loads += 1 + operations_to_find(a);
       if (meet) out.most_rows = std::min(out.most_rows, kCollidingRows);
     }
   }
@@ -405,7 +418,7 @@ bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAx
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     const int64_t stride = a.stride(axis.var);
     return stride == 0 || stride == 1 || is_spread(plan, a, axis.var) ||
-           a.slow.contains(axis.var) || a.buffer == axis.packed;
+           a.slow.contains(axis.var) || a.buffer == axis.packed || is_short_table(plan, a);
   });
 }
 

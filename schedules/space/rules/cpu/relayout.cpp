@@ -62,7 +62,7 @@ class Relayout {
     Choice c;
     c.var = var;
     for (const Access& a : facts_.loads) {
-      const double cost = vector_cost::load(plan_.machine(), a, var);
+      const double cost = cost_of_load(plan_, a, var);
       c.cost += cost > vector_cost::kLoad ? again(a, cost, c) : cost;
       if (reduced && a.guarded) c.cost += vector_cost::kTested;
     }
@@ -83,8 +83,13 @@ class Relayout {
     const double elements = points(facts_, vars), bytes = elements * size_of(part->value->type);
     // A tensor that exceeds the caches would be written and read from memory.
     if (bytes > static_cast<double>(plan_.machine().l3) && elements * 2 > all_) return as_it_lies;
+    // Nor would codes of few bits be read as what they stand for.
+    const ir::Buffer& from = *plan_.program().buffer(a.buffer);
+    if (bytes > static_cast<double>(plan_.machine().l2) && is_short_table(plan_, a)) {
+      return as_it_lies;
+    }
     // Made once, when constants are bound.
-    if (is_bound(plan_.program(), *plan_.program().buffer(a.buffer))) {
+    if (is_bound(plan_.program(), from)) {
       c.loads.push_back(part->value);
       return vector_cost::kLoad;
     }
