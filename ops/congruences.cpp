@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/ir/integers.h"
 #include "jit/ir/recurrence.h"
 #include "jit/ir/scatter.h"
 #include "ops/linear.h"
@@ -81,6 +82,8 @@ std::optional<Congruence> congruence_of(const Expr& e) {
   const bool swapped = e->args[1]->op == Op::kMod;
   const Expr& mod = e->args[swapped ? 1 : 0];
   if (mod->op != Op::kMod || mod->type != DType::kI64) return std::nullopt;
+  // A sum that wraps around has another remainder.
+  if (!ir::stays_near(mod->args[0])) return std::nullopt;
   if (!ir::is_const(mod->args[1], &out.modulus)) return std::nullopt;
   if (!ir::is_const(e->args[swapped ? 0 : 1], &out.remainder)) return std::nullopt;
   if (out.modulus < 2 || out.modulus > kMostModulus) return std::nullopt;
@@ -109,7 +112,7 @@ class Solution {
     if (!e || !ir::mentions_var(e, var_)) return e;
     if (e->op == Op::kVar) return place();
     int64_t divisor = 0;
-    const bool divides = e->op == Op::kDiv && e->type == DType::kI64;
+    const bool divides = e->op == Op::kDiv && e->type == DType::kI64 && ir::stays_near(e->args[0]);
     if (divides && ir::is_const(e->args[1], &divisor) && divisor == n_) {
       if (Expr quotient = quotient_of(linear_of(e->args[0]))) return quotient;
     }
@@ -131,8 +134,8 @@ class Solution {
     Linear beside = form;  // n times a number, which the sum is, is taken out
     beside.add(sum_, -1);
     if (beside.is_constant() && (factor_ == 1 || factor_ == -1)) {
-      const Linear bare = beside;
-      const Expr added = ir::make_int((bare.constant - floor_mod(bare.constant, n_)) / n_);
+      const int64_t constant = beside.constant;
+      const Expr added = ir::make_int((constant - floor_mod(constant, n_)) / n_);
       return factor_ == -1 ? floor_of(rest_, n_) - var + added
                            : var - floor_of(scaled(rest_, -1), n_) + added;
     }

@@ -64,6 +64,8 @@ TEST_CASE("congruences: an index is every n-th place, and quotients lose their r
   // What a range that is no multiple leaves over is a condition.
   CHECK(value(op_of("sum", "u - k", 2, 0, 5)) ==
         "select(2*k + u%2 < 5,X[u/2 - k] else 0.5*F[2*k + u%2] else 0.0,0.0)");
+  // What wraps around has other remainders.
+  CHECK(value(op_of("sum", "4611686018427387904*u - k", 3, 0, 6)).starts_with("select("));
   // 2*k is odd nowhere, and no one value of it follows: the condition stays.
   CHECK(value(op_of("sum", "u - 2*k", 4, 1, 6)) ==
         "select((u - 2*k)%4 == 1,X[(u - 2*k + 1)/4] else 0.5*F[k],0.0)");
