@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "ops/op.h"
@@ -64,5 +65,22 @@ TEST_CASE("data: denormals are in all tensors of floats, and rare in large ones"
         std::count_if(x, x + elements, [](float v) { return std::fpclassify(v) == FP_SUBNORMAL; });
     CHECK(found > 20);
     CHECK(found < 400);
+  }
+}
+
+TEST_CASE("data: positions of few bits are accepted, and differ") {
+  const auto problem = ops::parse_problem(
+      "op g(W: f32[R,N], B: i4[N]) -> (Y: f32[N]) { Y[i] = W[B[i],i] } R=9 N=17");
+  REQUIRE(problem);
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    auto fixture =
+        runtime::Fixture::create(*problem, {}, jit::DataSet::kTimed, runtime::Guard::kAfter, seed);
+    REQUIRE(fixture);
+    REQUIRE(fixture->refer());
+    CHECK_FALSE(fixture->reference().bad);
+    const auto* bytes = static_cast<const uint8_t*>(fixture->params()[1].data);
+    std::set<int> found;
+    for (int i = 0; i < 17; ++i) found.insert(bytes[i / 2] >> (4 * (i % 2)) & 15);
+    CHECK(found.size() >= 4);
   }
 }
