@@ -159,7 +159,7 @@ void LaneSums::finish() {
   std::stable_sort(sums_.begin(), sums_.end(),
                    [](const LaneSum& a, const LaneSum& b) { return a.lanes > b.lanes; });
   while (!sums_.empty()) {
-    const LaneSum sum = sums_.front();
+    LaneSum sum = sums_.front();
     std::vector<LaneSum> rest;
     Value v;
     for (size_t i = 0; i < sums_.size();) {
@@ -169,8 +169,12 @@ void LaneSums::finish() {
         const LaneSum& other = sums_[end];
         const bool joins = other.stmt == sum.stmt && other.offset == sum.offset &&
                            (other.lanes == sum.lanes || joins_narrower(sum, other));
-        if (joins) parts.push_back(other.total);
-        if (!joins) rest.push_back(other);
+        if (!joins) {
+          rest.push_back(other);
+          continue;
+        }
+        parts.push_back(other.total);
+        if (!other.taken.valid()) sum.taken = {};  // a step that surely runs
       }
       if (!parts.empty()) v = joined(sum, v, sums_[i].lanes, std::move(parts));
       i = end;
