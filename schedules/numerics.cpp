@@ -388,7 +388,7 @@ void Orders::add(const Expr& e, ProductTree& out) const {
 }
 
 std::string Orders::products(const Stage& defined) const {
-  if (!ir::reassociates(defined)) return {};
+  if (!ir::reassociates(definition_, defined)) return {};
   const Stage& computed = computing(*scheduled_.stage(defined.name));
   const Expr& value = without_casts(computed.value);
   // What is no sum any more has a zero added.

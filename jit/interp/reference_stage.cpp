@@ -97,7 +97,8 @@ StageEval::StageEval(RefState& state, int index)
   std::set<std::string> seen;
   const bool flushes = reads_bf16(*state_.program, stage_.value, seen);
   running_ = std::make_unique<RunningValues>(stage_, state_.bounds, flushes ? 0x1p-125 : 0x1p-149);
-  if (state_.bounds && ir::reassociates(stage_)) factors_ = ir::product_factors(stage_.value);
+  if (state_.bounds && ir::reassociates(*state_.program, stage_))
+    factors_ = ir::product_factors(stage_.value);
   split_where();
   find_index_slots();
   find_order();

@@ -18,8 +18,8 @@ Expr product_of(const std::vector<Expr>& factors);
 bool sums_products(const Stage& stage);
 
 /// True of a sum of products of floats whose factors may be taken in another order. There are three
-/// of them, or one lacks an index that is summed. Roundings differ, and infinities cancel
-/// elsewhere.
-bool reassociates(const Stage& stage);
+/// of them, or one does not differ along an index that is summed. Roundings differ, and infinities
+/// cancel elsewhere.
+bool reassociates(const Program& program, const Stage& stage);
 
 }  // namespace hone::ir
