@@ -47,13 +47,17 @@ def spec(p, letters, counts, sizes):
              getattr(p, "P" + x, 0)) for x, c, s in zip(letters, counts, sizes)]
 
 
-def apply_filter(seen, f, b, rank):
-    """Of [N,G,C, place, within, ...] with f [G,O,C, within, ...]: sums over channels and windows."""
+def apply_filter(seen, f, b, rank, taken=True):
+    """Of [N,G,C, place, within, ...] with f [G,O,C, within, ...]: sums over channels and windows.
+    `taken` [place, within, ...]: terms that there are; others are none, whatever their factors."""
     shape = [1, *f.shape[:3]]
     for n in f.shape[3:]:
         shape += [1, n]
     axes = (3, *(5 + 2 * k for k in range(rank)))
-    return (seen[:, :, None] * f.reshape(*shape)).sum(axes) + b.reshape(1, *b.shape, *[1] * rank)
+    terms = seen[:, :, None] * f.reshape(*shape)
+    e = np.where(taken, terms.e, 0) if terms.is_float else None
+    terms = Val(terms.t, np.where(taken, terms.v, 0).astype(terms.v.dtype), e, terms.narrow)
+    return terms.sum(axes) + b.reshape(1, *b.shape, *[1] * rank)
 
 
 def stretched(x, axis, stride):
@@ -80,12 +84,14 @@ def declare_convolutions():
         op(name, T=NUMBERS, dims=dims, params=window_params(letters))(forward)
 
         def back(p, letters=letters, counts=counts, windows=windows):
-            x, turned = p.X, []
+            x, turned, taken = p.X, [], np.ones((), bool)
             for k, (count, size, stride, dilation, pad) in enumerate(spec(p, letters, counts, windows)):
                 x = stretched(x, 3 + k, stride)
                 turned.append((count, size, 1, -dilation, -pad))
-            order = (0, 2, 1, *range(3, 3 + len(letters)))
-            return {"Y": apply_filter(patches(x, 3, turned, 0), p.F.transpose(*order), p.b, len(letters))}
+                at = np.arange(count)[:, None] + pad - np.arange(size)[None] * dilation
+                taken = taken[..., None, None] & (at % stride == 0)
+            f = p.F.transpose(0, 2, 1, *range(3, 3 + len(letters)))
+            return {"Y": apply_filter(patches(x, 3, turned, 0), f, p.b, len(letters), taken)}
         op(f"conv_transpose{len(letters)}d", T=NUMBERS, dims=dims,
            params=window_params(letters, keys="SDP" if len(letters) < 3 else "SP"))(back)
 
