@@ -355,6 +355,10 @@ std::string Orders::own(const Stage& s, bool named) const {
                                        : lanes ? marked(fewer ? "lanes8" : "lanes", text)
                                                : text);
   }
+  // Lanes of borders that run apart are added up apart.
+  for (const std::string& loop : vectors) {
+    if (s.loop(loop)->partition) out += "+" + path(s, loop, false);
+  }
   return !vectors.empty() && uneven(s) ? out + around(s, "") + kept(s) : out;
 }
 

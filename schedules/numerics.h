@@ -19,6 +19,7 @@ namespace hone::schedules {
 ///   `S:j%64[seq]`       partial results, each computed as in brackets, then combined
 ///   `S:k.p64[seq]`      parts of 64 terms, each as in brackets, then combined
 ///   `S:lanes8(j%64)`    the same where elements of 8 bytes are read beside: half as many lanes fit
+///   `S:lanes(j)+j`      the same of a loop whose borders run apart
 ///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
 ///   `S:scan(j%8)`       a recurrence, whose results are prefixes of lanes
 ///   `S:blocks(64)[seq][seq][seq]`  a recurrence in blocks: sums of each, their chain, elements
