@@ -306,6 +306,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   out.column_body = shares ? operations_on_kept(p, columns, rows) : 0;
   // A multiply and an add are one instruction.
   out.body = std::max(1, operations_along(plan, p, columns) - out.column_body - 1);
+  out.code = std::max(1, facts.operations - out.column_body - 1);
   if (dots) {
     out.body = dots.row->operations;
     out.prepared = dots.row->prepared;
@@ -415,10 +416,13 @@ VectorAxis with_copies(const Plan& plan, const std::string& producer, VectorAxis
 /// True when every tensor is read along `axis` as vectors, by shuffles of near ones, or not at all.
 bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAxis& axis) {
   const StageFacts facts = plan.facts(producer);
+  const ir::Stage p = plan.stage(producer);
+  const bool masks = plan.machine().masks_lanes;
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     const int64_t stride = a.stride(axis.var);
     return stride == 0 || stride == 1 || is_spread(plan, a, axis.var) ||
-           a.slow.contains(axis.var) || a.buffer == axis.packed || is_short_table(plan, a);
+           (masks && a.slow.contains(axis.var)) || is_shuffled(plan, p, a, axis.var) ||
+           a.buffer == axis.packed || is_short_table(plan, a);
   });
 }
 

@@ -18,6 +18,9 @@ constexpr int64_t kTileSizeCode = 1400;
 /// The same where all tiles of a row are unrolled, so that lanes know what they read.
 /// Tuned on: Zen 5 (AVX2): 265 tiles are 25 times faster so.
 constexpr int64_t kUnrolledCode = 16000;
+/// Tiles of columns that may be unrolled, since steps of the reduction are unrolled inside as well.
+/// Chosen: eight steps of a small tile are what selection takes (not measured).
+constexpr int64_t kMostUnrolledTiles = 48;
 /// Cycles that schedulers lose beyond the latency of a multiply-add.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kLostCycles = 1;
@@ -73,7 +76,7 @@ int64_t loads_of_vectors(const TileProblem& p, int64_t rows, int64_t vectors) {
 
 int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
   const int64_t points = rows * vectors;
-  return points * (p.copies * (p.body + p.point_loads) + p.epilogue + 2) +
+  return points * (p.copies * (std::max(p.body, p.code) + p.point_loads) + p.epilogue + 2) +
          p.copies * (loads_of_vectors(p, rows, vectors) + rows * p.row_loads) + 8;
 }
 
@@ -174,7 +177,8 @@ class TileChoice {
     if (unrolled) code *= all_columns;
     const bool apart = rest.vectors != 0 && p.columns > vectors * p.lanes && !rest.overlaps;
     if (apart) code += code_size(p, rows, rest.vectors);
-    if (!smallest && code > (unrolled ? kUnrolledCode : kTileSizeCode)) return;
+    if (unrolled && (all_columns > kMostUnrolledTiles || code > kUnrolledCode)) return;
+    if (!unrolled && !smallest && code > kTileSizeCode) return;
     const auto row_tiles = static_cast<double>(all_rows);
     const auto column_tiles = static_cast<double>(all_columns);
     double cycles = row_tiles * column_tiles * tile_cycles(p, machine_, rows, vectors);

@@ -56,6 +56,7 @@ struct TileProblem {
   int64_t copies = 1;       ///< of the body: steps of the reduction that are unrolled
   int column_body = 0;      ///< arithmetic on a column vector that all rows share
   int body = 1;             ///< arithmetic of a point of the reduction
+  int code = 1;             ///< instructions of such a point, choices that are made once included
   int epilogue = 1;         ///< arithmetic of a point after it
   bool overlaps = false;    ///< the last tile of a row may reach back into the one before
 };
