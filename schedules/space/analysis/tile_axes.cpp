@@ -317,8 +317,9 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   out.unrolls = ir::is_const(p.var(columns)->hi);
   // Panels end where the tensor does, and the call's extents may be shorter than a tile.
   const ir::Stage root = plan.stage(t.root);
-  // Where a tile reaches back by is no number of steps after which quotients repeat.
-  out.overlaps = axis.packed.empty() && !dots && out.quotients == 0 && t.summed.empty() &&
+  // Where a tile reaches back to, quotients are as at the first where they repeat up to the end.
+  const bool repeat = out.lanes_repeat > 0 && out.columns % out.lanes_repeat == 0;
+  out.overlaps = axis.packed.empty() && !dots && out.quotients == 0 && repeat && t.summed.empty() &&
                  root.at.root() && !reads(root, root.output) && ir::is_const(p.var(axis.var)->hi);
   return out;
 }
