@@ -140,7 +140,9 @@ int64_t reads_of_copy(const Plan& plan, const std::string& stage, const Access& 
     int64_t turns = a.stride(var) == 0 ? 1 : 0;
     if (a.chosen.contains(var)) {
       turns = 1;
-      for (const ir::Expr& e : a.indices) turns = std::lcm(turns, remainders_repeat(e, var));
+      for (const ir::Expr& e : a.indices) {
+        turns = std::min(std::lcm(turns, remainders_repeat(e, var)), std::max<int64_t>(extent, 1));
+      }
     }
     if (turns > 0) reads = saturating_product(reads, std::max<int64_t>(extent / turns, 1));
   }

@@ -68,12 +68,14 @@ int64_t repeats_after(const ir::Expr& e, const std::string& var,
 int64_t remainders_repeat(const ir::Expr& index, const std::string& var) {
   if (!ir::mentions_var(index, var)) return 1;
   int64_t period = 0;
-  if (index->op == ir::Op::kMod && ir::is_const(index->args[1], &period)) return period;
+  if (index->op == ir::Op::kMod && ir::is_const(index->args[1], &period)) {
+    return period > 0 && period <= kLongestRepeat ? period : 0;
+  }
   const bool sums = index->op == ir::Op::kAdd || index->op == ir::Op::kSub;
   if (!sums && index->op != ir::Op::kMul) return 0;
   period = 1;
   for (const ir::Expr& a : index->args) period = std::lcm(period, remainders_repeat(a, var));
-  return std::min(period, kMostCount);
+  return period <= kLongestRepeat ? period : 0;
 }
 
 int64_t steps_to_repeat(const StageFacts& facts, const std::string& var) {

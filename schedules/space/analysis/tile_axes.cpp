@@ -188,8 +188,11 @@ void count_quotients(const ir::Machine& machine, const ir::Stage& p, const std::
 /// its own.
 int vectors_in_turn(const Access& a, const std::string& rows) {
   int64_t turns = 1;
-  for (const ir::Expr& index : a.indices) turns = std::lcm(turns, remainders_repeat(index, rows));
-  return turns <= kFewPlaces ? static_cast<int>(turns) : 0;
+  for (const ir::Expr& index : a.indices) {
+    turns = std::lcm(turns, remainders_repeat(index, rows));
+    if (turns > kFewPlaces) return 0;
+  }
+  return static_cast<int>(turns);
 }
 
 /// Vectors of `lanes` that a row of the tile may have, as its root reads them.
