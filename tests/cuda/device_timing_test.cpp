@@ -88,17 +88,21 @@ TEST_CASE("device timing: on random reals, as tensor cores draw less power on wh
 }
 
 TEST_CASE("device timing: samples begin when the clock has settled") {
-  // Three launches check; the others of the ramp are slower by 6 ms at first, and by 25 us less
-  // from one to the next.
-  const OnGpu gpu({{"HONE_GPU_RAMP", "250"}});
-  auto session = Session::open("relu N=70", "cuda sm=90", 0, false);
-  REQUIRE_MESSAGE(session, session.failure().message);
-  const Verdict v = (*session)->try_schedule("", {.samples = 3, .sample_us = 10});
-  REQUIRE_MESSAGE(v.word == "ok", v.note);
-  REQUIRE(v.samples_us.size() == 3);
-  // Five runs of warm-up would leave samples of 6000 us.
-  CHECK_MESSAGE(v.samples_us[0] < 5000, v.samples_us[0]);
-  CHECK_MESSAGE(v.median_us < 5000, v.median_us);
+  // Of the ramp's launches three check; each is slower by 25 us than the next. Five runs of warm-up
+  // would leave samples of 750 us in each attempt, where a busy machine leaves some in one.
+  double first_us = INFINITY;
+  double median_us = INFINITY;
+  for (int attempt = 0; attempt < 5 && std::max(first_us, median_us) >= 400; ++attempt) {
+    const OnGpu gpu({{"HONE_GPU_RAMP", std::to_string(OnGpu::count("launches") + 40)}});
+    auto session = Session::open("relu N=70", "cuda sm=90", 0, false);
+    REQUIRE_MESSAGE(session, session.failure().message);
+    const Verdict v = (*session)->try_schedule("", {.samples = 3, .sample_us = 10});
+    REQUIRE_MESSAGE(v.word == "ok", v.note);
+    REQUIRE(v.samples_us.size() == 3);
+    first_us = v.samples_us[0], median_us = v.median_us;
+  }
+  CHECK(first_us < 400);
+  CHECK(median_us < 400);
 }
 
 TEST_CASE("device timing: data sets are made on threads of their own") {

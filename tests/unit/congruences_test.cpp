@@ -47,7 +47,7 @@ std::vector<double> results(const ir::Program& program, bool wild) {
     for (size_t i = 0; i < memory.back().size(); ++i) memory.back()[i] = static_cast<float>(i) - 3;
     v.data = memory.back().data();
   }
-  if (wild) memory[0][4] = NAN, memory[1][1] = INFINITY;
+  if (wild) memory[0][4] = NAN, memory[1].back() = INFINITY;
   const auto out = jit::evaluate(program, views, {}, {}, {});
   REQUIRE(out);
   return out->outputs[0].f;
