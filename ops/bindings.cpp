@@ -433,12 +433,13 @@ class BindingParser {
   }
 
   void parse_numerics(Word value) {
-    const std::vector<std::string> words = {"any", "seq", "exact"};
+    const std::vector<std::string> words = {"any", "seq", "exact", "normwise"};
     const bool known = std::find(words.begin(), words.end(), value.text) != words.end();
     if (!known && !is_class(value.text)) {
       error(value.span(),
             "`numerics=` takes `any` (the default), `seq` (every sum in the order of its "
-            "definition), or a class that `hone run` prints, such as `{}:seq`{}",
+            "definition), `normwise` (errors are small beside the largest elements), or a class "
+            "that `hone run` prints, such as `{}:seq`{}",
             d_.statements.empty() ? "Y" : d_.statements.back().name,
             ir::did_you_mean(value.text, words));
       return;

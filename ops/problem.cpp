@@ -42,6 +42,8 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
   apply_layout(d, bindings, problem.program, diagnostics);
   if (diagnostics.failed()) return diagnostics.failure();
   unpack_storage(problem.program);
+  problem.program.normwise =
+      bindings.numerics == "normwise" || bindings.numerics.find(":winograd(") != std::string::npos;
   problem.definition = problem.program;
   solve_congruences(problem.program);
   drop_invariants(problem.program);

@@ -312,6 +312,7 @@ std::string ProblemMaker::bindings(const std::string& text) {
   for (const RandomTensor& t : outputs_) {
     if (options_.layouts && t.inout && chance(6)) out += " cold=" + t.name;
   }
+  if (options_.layouts && chance(12)) out += " numerics=normwise";
   return out;
 }
 

@@ -23,6 +23,9 @@ namespace hone::schedules {
 ///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
 ///   `S:scan(j%8)`       a recurrence, whose results are prefixes of lanes
 ///   `S:blocks(64)[seq][seq][seq]`  a recurrence in blocks: sums of each, their chain, elements
+///   `S:winograd(r/2)[seq]`  two results at once along r from fewer products, whose sums are in
+///                      brackets; only where the problem pins `normwise`, or such a class
+///   `S:winograd(r/2,filter)[seq]`  the same with the combined filter inlined
 ///   `Y:reciprocal`      quotients of Y are made of reciprocals; the last of what is said of Y
 ///   `t:fused`           t is inlined, and its product added in one rounding
 ///   `t:staged`          t is inlined, and a staged copy of its product is rounded before the sum
@@ -33,7 +36,8 @@ namespace hone::schedules {
 std::string numerics_class(const ir::Program& definition, const ir::Program& scheduled);
 
 /// True where the class that a problem pins admits schedules of class `actual`. Besides classes
-/// there are `any`, and `seq`: sums in the order of the definition, only its own products fused.
+/// there are `any`; `normwise`, which admits all; and `seq`: sums in the order of the definition,
+/// only its own products fused.
 bool admits(std::string_view pinned, std::string_view actual);
 
 }  // namespace hone::schedules

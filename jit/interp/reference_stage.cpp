@@ -7,7 +7,9 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "jit/interp/largest.h"
 #include "jit/interp/scalar.h"
 #include "jit/ir/product.h"
 #include "jit/ir/recurrence.h"
@@ -97,7 +99,9 @@ StageEval::StageEval(RefState& state, int index)
   std::set<std::string> seen;
   const bool flushes = reads_bf16(*state_.program, stage_.value, seen);
   running_ = std::make_unique<RunningValues>(stage_, state_.bounds, flushes ? 0x1p-125 : 0x1p-149);
-  if (state_.bounds && ir::reassociates(*state_.program, stage_))
+  normwise_ = state_.bounds && state_.program->normwise && stage_.reduce == Reduce::kSum &&
+              is_float(stage_.accumulate) && ir::sums_products(stage_);
+  if (normwise_ || (state_.bounds && ir::reassociates(*state_.program, stage_)))
     factors_ = ir::product_factors(stage_.value);
   split_where();
   find_index_slots();
@@ -366,6 +370,7 @@ void StageEval::elements(Plan& p, int n) {
   lane_count_ = lane_is_var(p) ? n : 1;
   dead_ = false;
   std::fill_n(poison_, n, uint8_t{0});
+  if (std::exchange(normwise_, false)) running_->judge_normwise(largest_factors(state_, factors_));
   running_->start(n);
   if (p.old) {
     p.old.run(state_, env_.data(), lanes_, n);

@@ -120,6 +120,7 @@ class StageEval {
   std::optional<int> fixed_lane_;  ///< for the variables that are fixed now
   uint8_t poison_[kLanes];         ///< of the elements under way: they depend on bad data
   std::unique_ptr<RunningValues> running_;
+  bool normwise_ = false;  ///< errors are judged beside the largest elements, not known yet
 };
 
 }  // namespace hone::jit

@@ -68,6 +68,10 @@ class RunningValues {
   /// `bounds`: errors are wanted. `flushed`: a step of a sum may lose so much by underflow.
   RunningValues(const ir::Stage& stage, bool bounds, double flushed);
 
+  /// Errors of sums are judged beside what the terms would be with the largest elements of the
+  /// tensors that they read. `largest`: for each factor of a term; NaN: its own value.
+  void judge_normwise(std::vector<double> largest) { largest_ = std::move(largest); }
+
   /// Begins `n` reductions.
   void start(int n);
   void add(const Terms& terms);
@@ -79,8 +83,10 @@ class RunningValues {
   void add_sum(const Terms& terms);
   void add_exactly(int at, double v);
   void add_factors(const Terms& terms);
+  void add_largest(const Terms& terms);
   void add_other(const Terms& terms);
   double bound(int lane) const;
+  double bound_normwise(int lane, double carried) const;
   double steps(int lane) const;
 
   ir::Reduce reduce_;
@@ -99,6 +105,9 @@ class RunningValues {
   bool factors_ = false;      ///< there are terms whose factors may be taken in another order
   uint8_t whole_[kLanes];     ///< all terms exact integers so far
   FewValues values_[kLanes];  ///< of a sum's terms
+  std::vector<double> largest_;
+  double norm_[kLanes];   ///< sum of the terms' products of largest factors
+  double range_[kLanes];  ///< sum of the terms' products of max(1, largest factor)
 };
 
 }  // namespace hone::jit

@@ -199,6 +199,14 @@ struct Check {
   Expr position;
 };
 
+/// A sum of products that is computed from fewer products, of combined factors.
+struct Transformed {
+  std::string sum;           ///< the stage
+  std::string data, filter;  ///< the stages that combine factors
+  std::string products;      ///< the stage that sums the products
+  std::string rule;          ///< how, as numerics classes say it: `winograd(r/2`
+};
+
 /// Buffers and stages in dependency order. A value: steps return a new one.
 struct Program {
   CowVector<Buffer> buffers;  ///< parameters in the op's order, then temporaries
@@ -206,6 +214,10 @@ struct Program {
   std::vector<Dim> dims;  ///< those known only at the call; fixed dims are constants everywhere
   CowVector<Check> checks;
   CowVector<Stage> stages;
+  /// Errors of sums of products are small beside the largest elements that they read, not beside
+  /// their own terms. Infinite elements and NaN may reach any result.
+  bool normwise = false;
+  std::vector<Transformed> transformed;
 
   const Buffer* buffer(std::string_view name) const;
   const Stage* stage(std::string_view name) const;

@@ -18,6 +18,7 @@
 #include "schedules/space/analysis/product_order.h"
 #include "schedules/steps/build.h"
 #include "schedules/steps/tensor.h"
+#include "schedules/steps/toom_cook.h"
 
 namespace hone::runtime {
 namespace {
@@ -129,7 +130,10 @@ class Counter {
     // elements needs those as well.
     const bool temporary = output.role == ir::Role::kTemp && !ir::is_recurrence(stage);
     const double read = temporary ? read_[output.name] / size_of(output, domain) : where;
-    const double needed = where > 0 ? std::min(1.0, read / where) : 0;
+    // Of products of combinations none is left out, whichever results choose among them.
+    const bool whole = std::any_of(program_.transformed.begin(), program_.transformed.end(),
+                                   [&](const auto& t) { return t.products == stage.name; });
+    const double needed = where > 0 ? (whole ? 1.0 : std::min(1.0, read / where)) : 0;
     ValueWork value(program_, target_, domain, where * needed);
     value.add(stage.value, stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
     const ir::Instruction* row = schedules::instruction_for(with_rounded(stage), target_, true);
@@ -319,10 +323,49 @@ ir::Program in_cheapest_orders(const ir::Program& program, std::span<const int64
   return out;
 }
 
+/// The program with the results of `stage` computed together along one index, where that takes
+/// fewer operations; nothing where it takes more.
+std::optional<ir::Program> with_fewer_products(const ir::Program& program, const std::string& stage,
+                                               std::span<const int64_t> dims,
+                                               const ir::Target& target) {
+  std::optional<ir::Program> best;
+  double least = Counter(program, dims, target).run().operations;
+  for (const ir::IndexVar& v : program.stage(stage)->rvars) {
+    for (int64_t outputs = 2; outputs < schedules::kMostProducts; ++outputs) {
+      const schedules::Step step = schedules::step::winograd({stage, v.name}, outputs, stage + ".");
+      auto fewer = step.row->apply(program, step);
+      if (!fewer) continue;
+      const double operations = Counter(*fewer, dims, target).run().operations;
+      if (operations >= least) continue;
+      least = operations;
+      best = *std::move(fewer);
+    }
+  }
+  return best;
+}
+
+/// The program with sums of products as few products as errors admit.
+ir::Program with_fewest_products(ir::Program program, std::span<const int64_t> dims,
+                                 const ir::Target& target) {
+  if (!program.normwise) return program;
+  std::vector<std::string> names;
+  for (const ir::Stage& s : program.stages) names.push_back(s.name);
+  while (!names.empty()) {
+    const std::string name = names.back();
+    names.pop_back();
+    auto fewer = with_fewer_products(program, name, dims, target);
+    if (!fewer) continue;
+    program = *std::move(fewer);
+    names.push_back(program.transformed.back().products);
+  }
+  return program;
+}
+
 }  // namespace
 
 Work work_of(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target) {
-  const ir::Program least = with_windows_apart(in_cheapest_orders(program, dims), dims);
+  const ir::Program ordered = in_cheapest_orders(program, dims);
+  const ir::Program least = with_windows_apart(with_fewest_products(ordered, dims, target), dims);
   return Counter(least, dims, target).run();
 }
 

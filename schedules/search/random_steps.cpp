@@ -384,6 +384,8 @@ std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
       return step::predicate({s.name, v->name});
     if (const auto loop = dividing_loop(s); !loop.empty() && chance(40))
       return step::reciprocal({s.name, loop});
+    if (p.normwise && !s.rvars.empty() && chance(40))
+      return step::winograd({s.name, pick(s.rvars).name}, 2 + below(3), fresh("W"));
     if (s.rvars.size() > 1 && chance(20))
       return step::separate({s.name, pick(s.rvars).name}, fresh("S"));
     if (chance(20)) return propose_collapse(s);

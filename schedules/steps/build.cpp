@@ -203,6 +203,16 @@ Step separate(const ir::Place& loop, std::string partial) {
   return StepBuilder(kSeparate).set("loop", loop).set("partial", std::move(partial)).done();
 }
 
+Step winograd(const ir::Place& loop, Number outputs, const std::string& part) {
+  return StepBuilder(kWinograd)
+      .set("loop", loop)
+      .set("outputs", std::move(outputs))
+      .set("data", part + "d")
+      .set("filter", part + "f")
+      .set("products", part + "m")
+      .done();
+}
+
 Step expand(std::string stage, std::string partial) {
   return StepBuilder(kExpand)
       .set("stage", std::move(stage))

@@ -61,6 +61,8 @@ Step rfactor(const ir::Place& loop, std::string partial);
 /// `factors`: positions in the product that `stage` sums, from 0.
 Step factor(std::string stage, const std::vector<size_t>& factors, std::string partial);
 Step separate(const ir::Place& loop, std::string partial);
+/// `part`: the start of the names of the stages that it makes.
+Step winograd(const ir::Place& loop, Number outputs, const std::string& part);
 Step expand(std::string stage, std::string partial);
 Step narrow(std::string stage, std::string partial);
 Step predicate(const ir::Place& loop);

@@ -25,6 +25,7 @@ extern const StepRow kRfactor;
 extern const StepRow kSplitReduction;
 extern const StepRow kFactor;
 extern const StepRow kSeparate;
+extern const StepRow kWinograd;
 extern const StepRow kExpand;
 extern const StepRow kNarrow;
 extern const StepRow kPredicate;

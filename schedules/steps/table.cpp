@@ -10,7 +10,7 @@ constexpr const StepRow* kSteps[] = {
     &kCacheWrite, &kStage,    &kRfactor,    &kSplitReduction, &kFactor,     &kSeparate,
     &kRunning,    &kPrefetch, &kStream,     &kTensorize,      &kBind,       &kPipeline,
     &kWarpLanes,  &kTma,      &kSpecialize, &kCluster,        &kOnline,     &kExpand,
-    &kNarrow,     &kGroup,    &kScan,       &kPredicate,      &kReciprocal,
+    &kNarrow,     &kGroup,    &kScan,       &kPredicate,      &kReciprocal, &kWinograd,
 };
 
 }  // namespace

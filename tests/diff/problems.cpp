@@ -168,6 +168,32 @@ const char* const kRanges[] = {
     "X[b,k,d]*G[b,j,d]) } B=2 N=9 D=5",
 };
 
+/// Sums over windows whose results may be combined of fewer products: forwards and backwards, of
+/// lengths that tiles do not divide, of a length that the call tells, over borders, in other types.
+const char* const kNormwise[] = {
+    "op fir(X: f32[N+2], g: f32[3]) -> (Y: f32[N]) { Y[i] = sum[r](X[i+r]*g[r]) } N=37 "
+    "numerics=normwise",
+    "op fir_of_any(X: f32[N+3], g: f32[4]) -> (Y: f32[N]) { Y[i] = sum[r](g[r]*X[i+r]) } N=0..40 "
+    "numerics=normwise",
+    "op convolved(X: f32[N], g: f32[5]) -> (Y: f32[N]) { Y[i] = sum[r](g[r]*(X[i-r] else 0)) } "
+    "N=29 numerics=normwise",
+    "op filtered_rows(X: f32[C,H,W], F: f32[O,C,3]) -> (Y: f32[O,H,W-2]) { Y[o,h,w] = "
+    "sum[c,q](X[c,h,w+q]*F[o,c,q]) } C=5 H=3 W=19 O=4 const=F numerics=normwise",
+    "op filtered(X: f32[C,H,W], F: f32[O,C,3,3], b: f32[O]) -> (Y: f32[O,H,W]) { Y[o,h,w] = "
+    "max(0, sum[c,r,q]((X[c,h+r-1,w+q-1] else 0)*F[o,c,r,q]) + b[o]) } C=3 H=9 W=14 O=17 "
+    "numerics=normwise",
+    "op filtered_last(X: f32[H,W,C], F: f32[2,3,C,O]) -> (Y: f32[H-1,W-2,O]) { Y[h,w,o] = "
+    "sum[r,q,c](X[h+r,w+q,c]*F[r,q,c,o]) } C=6 H=7 W=11 O=18 numerics=normwise",
+    "op filtered_doubles(X: f64[B,N+1], g: f64[2]) -> (Y: f64[B,N]) { Y[b,i] = "
+    "sum[r](X[b,i+r]*g[r]) } B=3 N=18 numerics=normwise",
+    "op filtered_halves(X: f16[N+2], F: f16[3,O]) -> (Y: f16[O,N]) { Y[o,i] = "
+    "sum[r](X[i+r]*F[r,o]) } N=22 O=5 numerics=normwise",
+    "op weighted_filters(X: f32[C,N+2], F: f32[C,3], s: f32[C]) -> (Y: f32[N]) { Y[i] = "
+    "sum[c,r](X[c,i+r]*F[c,r]*s[c]) } C=4 N=21 numerics=normwise",
+    "op strided_rows(X: f32[H,2*W+1], F: f32[3,3]) -> (Y: f32[H-2,W]) { Y[h,w] = "
+    "sum[r,q](X[h+r,2*w+q]*F[r,q]) } H=8 W=9 numerics=normwise",
+};
+
 /// The problems of texts, each by some dims.
 template <class Texts>
 void add_problems(const Texts& texts, std::vector<DiffProblem>& out) {
@@ -209,6 +235,7 @@ std::vector<DiffProblem> diff_problems() {
     }
   }
   add_problems(kRanges, out);
+  add_problems(kNormwise, out);
   return out;
 }
 

@@ -56,6 +56,13 @@ constexpr const char* kProblems[] = {
     "op adds(A: f32[M,K], B: f32[K,N], inout C: f32[M,N]) -> () { C[m,n] += sum[k](A[m,k] * "
     "B[k,n]) } "
     "M=5 N=20 K=40",
+    "op fir(X: f32[N+2], g: f32[3]) -> (Y: f32[N]) { Y[i] = sum[r](X[i+r]*g[r]) } N=37 "
+    "numerics=normwise",
+    "op filtered(X: f32[C,H,W], F: f32[O,C,3,3], b: f32[O]) -> (Y: f32[O,H,W]) { Y[o,h,w] = "
+    "b[o] + sum[c,r,q]((X[c,h+r-1,w+q-1] else 0)*F[o,c,r,q]) } C=3 H=6 W=9 O=4 "
+    "numerics=normwise",
+    "op filtered_rows(X: f32[C,N+4], F: f32[C,5]) -> (Y: f32[N]) { Y[i] = "
+    "sum[c,r](X[c,i+r]*F[c,r]) } C=20 N=23 numerics=normwise",
     "op quotient(A: f32[M,N]) -> (Y: f32[M,N]) { s[i] = sum[j](A[i,j]); Y[i,j] = A[i,j] / s[i] } "
     "M=4 N=70",
     "op halves(A: f16[M,N]) -> (Y: f16[M]) { Y[i] = sum[j](A[i,j]) } M=4 N=70",

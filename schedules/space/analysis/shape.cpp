@@ -221,12 +221,18 @@ bool hosts_stages(const Plan& plan, const std::string& name) {
 bool best_at_bind(const Plan& plan, const ir::Stage& stage) {
   const ir::Program& program = plan.program();
   if (!made_at_bind(program, stage)) return false;
-  int64_t read = plan.machine().l2;
+  // Reading a result is less than to compute it again where that takes more than a few operations.
+  // Chosen: as many as reads of the same bytes come to, at bind's few results (not measured).
+  constexpr int kManyOperations = 8;
+  constexpr int64_t kTimes = 2;
+  int64_t read = 0;
   std::set<std::string> seen;
-  for (const Access& a : plan.facts(stage.name).loads) {
+  const StageFacts facts = plan.facts(stage.name);
+  for (const Access& a : facts.loads) {
     if (seen.insert(a.buffer).second) read += bytes_of(program, *program.buffer(a.buffer));
   }
-  return bytes_of(program, *program.buffer(stage.output)) <= read;
+  if (facts.operations >= kManyOperations) read *= kTimes;
+  return bytes_of(program, *program.buffer(stage.output)) <= read + plan.machine().l2;
 }
 
 bool order_by_memory(Plan& plan, const std::string& name, const std::vector<std::string>& inner) {

@@ -28,7 +28,8 @@ double idle_lanes(int64_t extent, int64_t lanes);
 bool hosts_stages(const Plan& plan, const std::string& stage);
 
 /// True of a stage that is best computed once, when constants are bound. They alone decide it, and
-/// its result fits a near cache or is no larger than they are.
+/// its result fits a near cache, is no larger than they are, or is little larger and takes many
+/// operations.
 bool best_at_bind(const Plan& plan, const ir::Stage& stage);
 
 /// Moves a loop innermost; false where that does not apply.

@@ -164,7 +164,7 @@ TransposedParts transposed_parts(Plan& plan, const std::string& name, const std:
   double least = std::numeric_limits<double>::max();
   plan.declines("its loads run along memory as the store does");
   for (const ir::IndexVar& v : s.vars) {
-    if (v.name == stored) continue;
+    if (v.name == stored || !s.loop(v.name)) continue;
     const Costs costs(plan, s, parts_of(s), stored, v.name);
     std::vector<ir::Expr> values = costs.chosen();
     if (values.empty() || costs.best() >= least ||

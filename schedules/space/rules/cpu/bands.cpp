@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,23 +27,31 @@ struct Window {
   int64_t repeated() const { return most - least; }
 };
 
-/// A producer of a band: its variable over rows, and which of them the band needs.
+/// A producer of a band: its variable over rows, and which of them the band needs. Of `scale` rows
+/// of the root it needs one more.
 struct BandMember {
   std::string var;
   Window rows;
+  int64_t scale = 1;
 };
 
 using BandMembers = std::map<std::string, BandMember>;
 
 /// The rows of a tensor that one access needs, as offsets from `var`: `var` and what is reduced
 /// over few values. Nothing where that is no window of its dim `dim`.
-std::optional<Window> window_of(const Access& a, size_t dim, const ir::Stage& reader,
-                                const std::string& var) {
+/// A quotient of `var` scales them by its divisor.
+std::optional<BandMember> window_of(const Access& a, size_t dim, const ir::Stage& reader,
+                                    const std::string& var) {
   for (size_t d = 0; d < a.indices.size(); ++d) {
     if (d != dim && ir::mentions_var(a.indices[d], var)) return {};
   }
-  const auto index = affine_of(a.indices[dim]);
-  if (!index || a.gathers) return {};
+  const ir::Expr& at = a.indices[dim];
+  int64_t divisor = 1;
+  if (at->op == ir::Op::kDiv && plain_var(at->args[0]) == var &&
+      ir::is_const(at->args[1], &divisor))
+    return BandMember{"", {0, 0}, divisor};
+  const auto index = affine_of(at);
+  if (!index) return {};
   Window w{index->constant, index->constant};
   bool moves = false;
   for (const auto& [name, coefficient] : index->terms) {
@@ -57,7 +66,7 @@ std::optional<Window> window_of(const Access& a, size_t dim, const ir::Stage& re
     w.most += extent - 1;
   }
   if (!moves || w.repeated() > kMostRows / kRowsForRepeated) return {};
-  return w;
+  return BandMember{"", w};
 }
 
 /// What all readers need of `s` by one dim of it; nothing where some need other rows.
@@ -71,15 +80,18 @@ std::optional<BandMember> needed(const Plan& plan, const ir::Stage& s, const ir:
       const ir::Stage& reader = plan.program().stages[r];
       const auto it = known.find(reader.name);
       if (reader.name != root.name && it == known.end()) return {};
-      const Window behind = it == known.end() ? Window{0, 0} : it->second.rows;
+      const BandMember whole{"", {0, 0}};
+      const BandMember& behind = it == known.end() ? whole : it->second;
       const std::string& var = it == known.end() ? row : it->second.var;
       const StageFacts facts = plan.facts(reader.name);
       for (const Access& a : facts.loads) {
         if (a.buffer != s.output) continue;
         const auto w = all ? window_of(a, d, reader, var) : std::nullopt;
-        all = w.has_value();
+        const bool exact = w && (w->scale == 1 || behind.rows.repeated() == 0);
+        all = exact && (first || m.scale == behind.scale * w->scale);
         if (!all) break;
-        const Window sum{behind.least + w->least, behind.most + w->most};
+        m.scale = behind.scale * w->scale;
+        const Window sum{behind.rows.least + w->rows.least, behind.rows.most + w->rows.most};
         m.rows = first ? sum
                        : Window{std::min(m.rows.least, sum.least), std::max(m.rows.most, sum.most)};
         first = false;
@@ -105,18 +117,63 @@ BandMembers band_members(const Plan& plan, const ir::Stage& root, const std::str
   return known;
 }
 
+/// Rows of the root for each row of a member: of the one that needs fewest.
+int64_t scale_of(const BandMembers& members) {
+  int64_t out = 1;
+  for (const auto& [name, member] : members) out = std::max(out, member.scale);
+  return out;
+}
+
 /// The most rows whose members a near cache holds; 0: too few for a band.
 int64_t rows_of_band(const Plan& plan, const BandMembers& members, int64_t rows_of_root) {
   int64_t bytes = 0, repeated = 0;
   for (const auto& [name, member] : members) {
     const int64_t all = bytes_of(plan.program(), *plan.program().buffer(plan.stage(name).output));
-    bytes += all / std::max<int64_t>(1, plan.facts(name).extent(member.var));
+    bytes += all / std::max<int64_t>(1, plan.facts(name).extent(member.var)) / member.scale;
     repeated = std::max(repeated, member.rows.repeated());
   }
-  int64_t rows = kMostRows;
-  while (rows > 0 && (rows + repeated) * bytes > plan.machine().l2 / 2) rows /= 2;
+  const int64_t scale = scale_of(members);
+  int64_t parts = kMostRows / scale;
+  while (parts > 0 && (parts * scale + repeated) * bytes > plan.machine().l2 / 2) parts /= 2;
+  const int64_t rows = parts * scale;
   const bool enough = rows >= kRowsForRepeated * repeated && rows_of_root >= 2 * rows;
   return enough ? rows : 0;
+}
+
+/// Bytes that each band reads anew, as no near cache holds them beside it: of tensors that all rows
+/// of the members share.
+int64_t read_by_each(const Plan& plan, const BandMembers& members) {
+  int64_t bytes = 0;
+  std::set<std::string> seen;
+  for (const auto& [name, member] : members) {
+    for (const Access& a : plan.facts(name).loads) {
+      const bool moves = std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& e) {
+        return ir::mentions_var(e, member.var);
+      });
+      if (moves || !seen.insert(a.buffer).second) continue;
+      bytes += bytes_of(plan.program(), *plan.program().buffer(a.buffer));
+    }
+  }
+  return bytes <= plan.machine().l2 / 2 ? 0 : bytes;
+}
+
+/// The rows of a stage, and what has a window of them.
+struct Band {
+  std::string row;
+  BandMembers members;
+};
+
+/// The outermost index of `root` along which it needs windows of others, or a row of them for
+/// several of its own. No members where there is none.
+Band band_of(const Plan& plan, const ir::Stage& root) {
+  for (const ir::Loop& l : root.loops) {
+    if (plan.facts(root.name).store.stride(l.name) <= 1) continue;
+    Band band{l.name, band_members(plan, root, l.name)};
+    for (const auto& [name, member] : band.members) {
+      if (member.rows.repeated() > 0 || member.scale > 1) return band;
+    }
+  }
+  return {};
 }
 
 bool apply_bands(Plan& plan, const std::string& name) {
@@ -125,14 +182,9 @@ bool apply_bands(Plan& plan, const std::string& name) {
   if (!root.at.root()) return plan.declines("the stage is computed inside another");
   if (root.vars.size() < 2) return plan.declines("the stage has fewer than two indices");
   if (!root.relations.empty()) return plan.declines("its loops are split or fused already");
-  const std::string row = root.loops.front().name;
-  if (plan.facts(name).store.stride(row) <= 1) {
-    return plan.declines("its outermost index " + row + " is not one of rows");
-  }
-  const BandMembers members = band_members(plan, root, row);
-  const bool windows = std::any_of(members.begin(), members.end(),
-                                   [](const auto& m) { return m.second.rows.repeated() > 0; });
-  if (!windows) return plan.declines("it needs no window of rows of a stage along " + row);
+  const Band band = band_of(plan, root);
+  const auto& [row, members] = band;
+  if (members.empty()) return plan.declines("it needs no window of rows of a stage");
   int64_t bytes = 0;
   for (const auto& [member, m] : members) {
     bytes += bytes_of(plan.program(), *plan.program().buffer(plan.stage(member).output));
@@ -140,17 +192,31 @@ bool apply_bands(Plan& plan, const std::string& name) {
   if (bytes <= plan.machine().l2) return plan.declines("a near cache holds what it needs");
   const int64_t rows = rows_of_band(plan, members, plan.facts(name).extent(row));
   if (rows == 0) return plan.declines("bands of it that a near cache holds repeat too much");
-  if (plan.decide("bands of " + name, 2, 1) == 0) {
+  // Each member's rows would go to a far cache and back.
+  const int64_t again = plan.facts(name).extent(row) / rows - 1;
+  const bool pays = saturating_product(again, read_by_each(plan, members)) < 2 * bytes;
+  if (plan.decide("bands of " + name, 2, pays ? 1 : 0) == 0) {
+    if (!pays) return plan.declines("each band would read again more than it keeps near");
     return plan.declines("each stage was decided to go over all rows");
   }
-  const auto h = plan.split(name, row, plan.knob(knob_name("band", name), {8, 16, 32, 64}, rows),
-                            ir::Tail::kPeel);
+  const int64_t scale = scale_of(members), least = scale > 1 ? scale : kRowsForRepeated;
+  const auto h = plan.split(
+      name, row, plan.knob(knob_name("band", name), {least, 2 * least, 4 * least, 8 * least}, rows),
+      ir::Tail::kPeel);
   if (h.outer.empty()) return false;
+  if (plan.stage(name).loops.front().name != h.outer) {
+    std::vector<ir::Place> order = {{name, h.outer}};
+    for (const ir::Loop& l : plan.stage(name).loops) {
+      if (l.name == h.outer) break;
+      order.push_back({name, l.name});
+    }
+    if (!plan.add(step::reorder(order))) return false;
+  }
   plan.set_window(name, row, rows);
   std::vector<std::string> computed;
   for (const auto& [member, m] : members) {
     computed.push_back(member);
-    plan.set_window(member, m.var, rows + m.rows.repeated());
+    plan.set_window(member, m.var, rows / m.scale + m.rows.repeated());
   }
   return plan.add(step::compute(computed, {name, h.outer}));
 }

@@ -6,16 +6,16 @@ namespace {
 
 // What lies well as it is may become one index; so may what operands are copied for.
 constexpr const Rule* kShaping[] = {
-    &cpu::kInline,    &cpu::kCopies,     &cpu::kGroup,    &cpu::kInPart,   &cpu::kFactor,
-    &cpu::kExpand,    &cpu::kSeparate,   &cpu::kCarried,  &cpu::kPad,      &cpu::kNarrow,
-    &cpu::kPredicate, &cpu::kReciprocal, &cpu::kCollapse, &cpu::kOperands, &cpu::kCollapse,
-    &cpu::kRelayout,  &cpu::kRunning,    &cpu::kColumns,  &cpu::kRows,     &cpu::kJoined,
-    &cpu::kBands};
+    &cpu::kWinograd, &cpu::kInline,    &cpu::kCopies,     &cpu::kGroup,    &cpu::kInPart,
+    &cpu::kFactor,   &cpu::kExpand,    &cpu::kSeparate,   &cpu::kCarried,  &cpu::kPad,
+    &cpu::kNarrow,   &cpu::kPredicate, &cpu::kReciprocal, &cpu::kCollapse, &cpu::kOperands,
+    &cpu::kCollapse, &cpu::kRelayout,  &cpu::kBands,      &cpu::kRunning,  &cpu::kColumns,
+    &cpu::kRows,     &cpu::kJoined};
 constexpr const Rule* kStages[] = {
     &cpu::kRecurrence, &cpu::kScatter,        &cpu::kTile,      &cpu::kLanes,   &cpu::kInterleave,
     &cpu::kTranspose,  &cpu::kTransposeParts, &cpu::kShortRows, &cpu::kStencil, &cpu::kElementwise};
-constexpr const Rule* kFinishing[] = {&cpu::kParallel, &cpu::kPartition, &cpu::kNear,
-                                      &cpu::kPrefetch, &cpu::kStream};
+constexpr const Rule* kFinishing[] = {&cpu::kChoices, &cpu::kParallel, &cpu::kPartition,
+                                      &cpu::kNear,    &cpu::kPrefetch, &cpu::kStream};
 
 }  // namespace
 

@@ -10,11 +10,11 @@ bool apply_transpose_parts(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
   if (s.vars.size() < 2) return plan.declines("the stage has fewer than two indices");
-  if (!s.relations.empty()) return plan.declines("its loops are split or fused already");
   const std::string v = contiguous_var(plan, name);
   if (v.empty() || plan.facts(name).store.stride(v) != 1) {
     return plan.declines("no index runs along memory in the result");
   }
+  if (!s.loop(v)) return plan.declines("loop " + v + " is split or fused already");
   const TransposedParts parts = transposed_parts(plan, name, v);
   if (parts.values.empty()) return false;
   if (plan.decide("transpose parts of " + name, 2, 1) == 0) {
