@@ -143,9 +143,12 @@ class Combination {
     std::vector<ir::IndexVar> vars = {product_}, reduced;
     for (const ir::IndexVar& v : s_.vars) vars.push_back(v.name == tile_.name ? tile_ : v);
     // An index of the filter alone comes last: vectors along it read combinations as they lie.
+    const auto mentions = [](const std::vector<Expr>& factors, const std::string& var) {
+      return std::any_of(factors.begin(), factors.end(),
+                         [&](const Expr& f) { return ir::mentions_var(f, var); });
+    };
     std::stable_partition(vars.begin() + 1, vars.end(), [&](const ir::IndexVar& v) {
-      return std::none_of(windows_.filter.begin(), windows_.filter.end(),
-                          [&](const Expr& f) { return ir::mentions_var(f, v.name); });
+      return mentions(windows_.data, v.name) || !mentions(windows_.filter, v.name);
     });
     for (const ir::IndexVar& v : s_.rvars) {
       if (v.name != windows_.reduced) reduced.push_back(v);

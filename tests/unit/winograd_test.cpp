@@ -41,6 +41,16 @@ std::string class_of(const std::string& problem, const std::string& steps) {
   return schedules::numerics_class(program, *scheduled);
 }
 
+/// The steps of the first structure, `;` between.
+std::string steps_of(const std::string& problem, const char* target) {
+  std::string out;
+  for (const std::string& step :
+       schedules::default_schedule(program_of(problem), tests::target_named(target)).texts()) {
+    out += step + "; ";
+  }
+  return out;
+}
+
 /// The `winograd` steps of the first structure, `;` between.
 std::string combined_in(const std::string& problem, const char* target = kX86) {
   std::string out;
@@ -120,6 +130,25 @@ TEST_CASE("winograd: the rule weighs products, far reads and combinations") {
             .empty());
   // Few results share a filter that no near cache holds.
   CHECK(combined_in(convolution(512, 7, " numerics=normwise"), kServer).empty());
+}
+
+TEST_CASE("winograd: bands of rows keep combinations near, and each remainder has a body") {
+  const auto has = [](const std::string& steps, const char* step) {
+    return steps.find(step) != std::string::npos;
+  };
+  const std::string near = steps_of(convolution(64, 56, " numerics=normwise"), kServer);
+  CHECK(has(near, "split Y/h 8 -> h.o h.i tail=peel; "));
+  CHECK(has(near, "compute Y.1.wd Y.1.wm Y.1.wm.wd Y.1.wm.wm at Y/h.o; "));
+  CHECK(has(near, "split Y/h.i 4 -> h.t h.r tail=peel; "));
+  CHECK(has(near, "unroll Y/h.r; "));
+  CHECK(has(near, "unroll Y.1.wd/r; "));
+  CHECK(has(near, "unroll Y.1.wm/w.i; "));
+  // Images stay apart where bands are.
+  const std::string images = "conv2d N=8 C=64 O=64 H=56 W=56 R=3 Q=3 P=1 const=F numerics=normwise";
+  CHECK(has(steps_of(images, kServer), "reorder Y/n Y/h.o Y/o Y/h.i Y/w; "));
+  // Each band would read a filter from far.
+  const std::string far = steps_of(convolution(256, 28, " numerics=normwise"), kServer);
+  CHECK_FALSE(has(far, " at Y/h.o"));
 }
 
 TEST_CASE("winograd: the bound counts the fewest operations that the problem admits") {

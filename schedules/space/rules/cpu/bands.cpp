@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "jit/ir/recurrence.h"
 #include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/read_again.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -124,56 +124,87 @@ int64_t scale_of(const BandMembers& members) {
   return out;
 }
 
-/// The most rows whose members a near cache holds; 0: too few for a band.
-int64_t rows_of_band(const Plan& plan, const BandMembers& members, int64_t rows_of_root) {
-  int64_t bytes = 0, repeated = 0;
-  for (const auto& [name, member] : members) {
-    const int64_t all = bytes_of(plan.program(), *plan.program().buffer(plan.stage(name).output));
-    bytes += all / std::max<int64_t>(1, plan.facts(name).extent(member.var)) / member.scale;
-    repeated = std::max(repeated, member.rows.repeated());
-  }
-  const int64_t scale = scale_of(members);
-  int64_t parts = kMostRows / scale;
-  while (parts > 0 && (parts * scale + repeated) * bytes > plan.machine().l2 / 2) parts /= 2;
-  const int64_t rows = parts * scale;
-  const bool enough = rows >= kRowsForRepeated * repeated && rows_of_root >= 2 * rows;
-  return enough ? rows : 0;
-}
-
-/// Bytes that each band reads anew, as no near cache holds them beside it: of tensors that all rows
-/// of the members share.
-int64_t read_by_each(const Plan& plan, const BandMembers& members) {
-  int64_t bytes = 0;
-  std::set<std::string> seen;
-  for (const auto& [name, member] : members) {
-    for (const Access& a : plan.facts(name).loads) {
-      const bool moves = std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& e) {
-        return ir::mentions_var(e, member.var);
-      });
-      if (moves || !seen.insert(a.buffer).second) continue;
-      bytes += bytes_of(plan.program(), *plan.program().buffer(a.buffer));
-    }
-  }
-  return bytes <= plan.machine().l2 / 2 ? 0 : bytes;
-}
-
 /// The rows of a stage, and what has a window of them.
 struct Band {
   std::string row;
   BandMembers members;
+  std::vector<std::string> around;  ///< indices around the rows that all members have as well
+  IteratedStages own;               ///< members with their names of these indices, and of the row
 };
+
+/// Bytes of all that the members compute.
+int64_t bytes_of_members(const Plan& plan, const Band& band) {
+  int64_t bytes = 0;
+  for (const auto& [name, member] : band.members) {
+    bytes += bytes_of(plan.program(), *plan.program().buffer(plan.stage(name).output));
+  }
+  return bytes;
+}
+
+/// The most rows whose members a near cache holds; 0: too few for a band.
+int64_t rows_of_band(const Plan& plan, const Band& band, const ir::Stage& root) {
+  const StageFacts facts = plan.facts(root.name);
+  int64_t bytes = 0, repeated = 0;
+  for (const auto& [name, member] : band.members) {
+    const int64_t all = bytes_of(plan.program(), *plan.program().buffer(plan.stage(name).output));
+    const int64_t rows = std::max<int64_t>(1, plan.facts(name).extent(member.var)) * member.scale;
+    bytes += all / saturating_product(rows, facts.points(band.around));
+    repeated = std::max(repeated, member.rows.repeated());
+  }
+  const int64_t scale = scale_of(band.members);
+  int64_t parts = kMostRows / scale;
+  while (parts > 0 && (parts * scale + repeated) * bytes > plan.machine().l2 / 2) parts /= 2;
+  const int64_t rows = parts * scale;
+  const bool enough = rows >= kRowsForRepeated * repeated && facts.extent(band.row) >= 2 * rows;
+  return enough ? rows : 0;
+}
+
+/// Finds the indices around the rows along which each member needs one value.
+void find_around(const Plan& plan, const ir::Stage& root, Band& band) {
+  for (const auto& [name, member] : band.members) band.own[name] = {{member.var}};
+  for (const ir::Loop& l : root.loops) {
+    if (l.name == band.row) return;
+    const BandMembers along = band_members(plan, root, l.name);
+    const bool all = std::all_of(band.members.begin(), band.members.end(), [&](const auto& m) {
+      const auto it = along.find(m.first);
+      return it != along.end() && it->second.scale == 1 && it->second.rows.repeated() == 0;
+    });
+    if (!all) continue;
+    band.around.push_back(l.name);
+    const int64_t count = plan.facts(root.name).extent(l.name);
+    for (auto& [name, own] : band.own) own.push_back({along.at(name).var, count});
+  }
+}
 
 /// The outermost index of `root` along which it needs windows of others, or a row of them for
 /// several of its own. No members where there is none.
 Band band_of(const Plan& plan, const ir::Stage& root) {
   for (const ir::Loop& l : root.loops) {
     if (plan.facts(root.name).store.stride(l.name) <= 1) continue;
-    Band band{l.name, band_members(plan, root, l.name)};
+    Band band{l.name, band_members(plan, root, l.name), {}, {}};
     for (const auto& [name, member] : band.members) {
-      if (member.rows.repeated() > 0 || member.scale > 1) return band;
+      if (member.rows.repeated() == 0 && member.scale == 1) continue;
+      find_around(plan, root, band);
+      return band;
     }
   }
   return {};
+}
+
+/// Splits the rows of the root into bands of `rows`, and brings their loop outside all others but
+/// those around. The loop's name; empty where that does not apply.
+std::string split_rows(Plan& plan, const std::string& name, const Band& band, int64_t rows) {
+  const int64_t scale = scale_of(band.members), least = scale > 1 ? scale : kRowsForRepeated;
+  const Number knob =
+      plan.knob(knob_name("band", name), {least, 2 * least, 4 * least, 8 * least}, rows);
+  const std::string outer = plan.split(name, band.row, knob, ir::Tail::kPeel).outer;
+  if (outer.empty()) return {};
+  std::vector<std::string> order = band.around;
+  order.push_back(outer);
+  for (const ir::Loop& l : plan.stage(name).loops) {
+    if (std::find(order.begin(), order.end(), l.name) == order.end()) order.push_back(l.name);
+  }
+  return order_loops(plan, name, order) ? outer : "";
 }
 
 bool apply_bands(Plan& plan, const std::string& name) {
@@ -182,43 +213,30 @@ bool apply_bands(Plan& plan, const std::string& name) {
   if (!root.at.root()) return plan.declines("the stage is computed inside another");
   if (root.vars.size() < 2) return plan.declines("the stage has fewer than two indices");
   if (!root.relations.empty()) return plan.declines("its loops are split or fused already");
-  const Band band = band_of(plan, root);
-  const auto& [row, members] = band;
-  if (members.empty()) return plan.declines("it needs no window of rows of a stage");
-  int64_t bytes = 0;
-  for (const auto& [member, m] : members) {
-    bytes += bytes_of(plan.program(), *plan.program().buffer(plan.stage(member).output));
+  Band band = band_of(plan, root);
+  if (band.members.empty()) return plan.declines("it needs no window of rows of a stage");
+  if (bytes_of_members(plan, band) <= plan.machine().l2) {
+    return plan.declines("a near cache holds what it needs");
   }
-  if (bytes <= plan.machine().l2) return plan.declines("a near cache holds what it needs");
-  const int64_t rows = rows_of_band(plan, members, plan.facts(name).extent(row));
+  const int64_t rows = rows_of_band(plan, band, root);
   if (rows == 0) return plan.declines("bands of it that a near cache holds repeat too much");
-  // Each member's rows would go to a far cache and back.
-  const int64_t again = plan.facts(name).extent(row) / rows - 1;
-  const bool pays = saturating_product(again, read_by_each(plan, members)) < 2 * bytes;
+  for (auto& [member, own] : band.own) own.front().count = plan.facts(name).extent(band.row) / rows;
+  const bool pays = !read_again_too_much(plan, band.own);
   if (plan.decide("bands of " + name, 2, pays ? 1 : 0) == 0) {
-    if (!pays) return plan.declines("each band would read again more than it keeps near");
-    return plan.declines("each stage was decided to go over all rows");
+    return plan.declines(pays ? "each stage was decided to go over all rows"
+                              : "each band would read again more than it keeps near");
   }
-  const int64_t scale = scale_of(members), least = scale > 1 ? scale : kRowsForRepeated;
-  const auto h = plan.split(
-      name, row, plan.knob(knob_name("band", name), {least, 2 * least, 4 * least, 8 * least}, rows),
-      ir::Tail::kPeel);
-  if (h.outer.empty()) return false;
-  if (plan.stage(name).loops.front().name != h.outer) {
-    std::vector<ir::Place> order = {{name, h.outer}};
-    for (const ir::Loop& l : plan.stage(name).loops) {
-      if (l.name == h.outer) break;
-      order.push_back({name, l.name});
-    }
-    if (!plan.add(step::reorder(order))) return false;
-  }
-  plan.set_window(name, row, rows);
+  const std::string outer = split_rows(plan, name, band, rows);
+  if (outer.empty()) return false;
+  plan.set_window(name, band.row, rows);
+  for (const std::string& var : band.around) plan.set_window(name, var, 1);
   std::vector<std::string> computed;
-  for (const auto& [member, m] : members) {
+  for (const auto& [member, m] : band.members) {
     computed.push_back(member);
+    for (const Iterations& own : band.own.at(member)) plan.set_window(member, own.var, 1);
     plan.set_window(member, m.var, rows / m.scale + m.rows.repeated());
   }
-  return plan.add(step::compute(computed, {name, h.outer}));
+  return plan.add(step::compute(computed, {name, outer}));
 }
 
 }  // namespace

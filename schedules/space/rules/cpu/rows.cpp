@@ -3,6 +3,7 @@
 
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/read_again.h"
 #include "schedules/space/analysis/results_tile.h"
 #include "schedules/space/analysis/row_members.h"
 #include "schedules/space/analysis/shape.h"
@@ -156,6 +157,30 @@ Number rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& 
   return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : 1;
 }
 
+/// True where several rows of a reduction share a tensor that it reads: a tile takes them at once.
+bool tiles_rows(const Plan& plan, const std::string& name, const std::vector<std::string>& prefix) {
+  const StageFacts facts = plan.facts(name);
+  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    const bool shared = std::any_of(prefix.begin(), prefix.end(), [&](const std::string& var) {
+      return facts.extent(var) > 1 && a.stride(var) == 0;
+    });
+    return shared && facts.points(a.strides) >= kWorthReuse;
+  });
+}
+
+/// The members with their names of the rows' variables, `rows` of the last one at a time.
+IteratedStages iterated(const Plan& plan, const RowMembers& members, const std::string& name,
+                        const std::vector<std::string>& prefix, int64_t rows) {
+  IteratedStages out;
+  for (const auto& [member, vars] : members) {
+    for (size_t i = 0; i < vars.size(); ++i) {
+      out[member].push_back({vars[i], plan.facts(name).extent(prefix[i])});
+    }
+    out[member].back().count /= rows;
+  }
+  return out;
+}
+
 /// Lanes that a row of the result leaves idle, as a part of those at work.
 double idle_in_rows(const Plan& plan, const ir::Stage& root) {
   return idle_lanes(plan.facts(root.name).extent(root.vars.back().name),
@@ -252,6 +277,9 @@ bool apply_rows(Plan& plan, const std::string& name) {
     }
   }
   if (plan.facts(name).points(prefix) < 2) return plan.declines("its rows are one");
+  if (root.reduce != ir::Reduce::kNone && tiles_rows(plan, name, prefix)) {
+    return plan.declines("results of several rows share what they read");
+  }
   const bool whole = prefix.size() == root.vars.size();
   for (const auto& [member, vars] : members) {
     // A tile of the root computes what follows all of its variables, in registers.
@@ -277,6 +305,9 @@ bool apply_rows(Plan& plan, const std::string& name) {
   int64_t rows = 1;
   if (!whole) {
     const Number at_a_time = rows_at_a_time(plan, members, name, prefix, rows);
+    if (read_again_too_much(plan, iterated(plan, members, name, prefix, rows))) {
+      return plan.declines("each group of rows would read again more than it keeps near");
+    }
     if (rows > 1) {
       const auto h = plan.split(name, loop, at_a_time, ir::Tail::kPeel);
       if (h.outer.empty()) return false;

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kTogether[] = {1, 2, 3, 4};
 /// Cycles that a vector of combinations takes, of data or of products.
 /// Tuned on: an Intel server (AVX-512); 3x3 of 64 to 256 channels.
-constexpr double kCombineNeighbours = 3;
+constexpr double kCombineNeighbours = 16;
 /// Part of the cost that computing results together has to leave at most.
 /// Chosen: room for the estimate's error (not measured).
 constexpr double kWorthCombining = 0.85;
@@ -56,9 +56,10 @@ class TransformCosts {
     const double lanes = plan_.lanes(s_.accumulate);
     const double products = points(all, false) / (kUnits * lanes);
     const double filter = points(vars_of(&FilteredWindows::filter), false);
-    const double far = filter * size_of(s_.accumulate) <= static_cast<double>(plan_.machine().l2)
-                           ? 0
-                           : filter * size_of(s_.accumulate) / plan_.machine().l3_bytes;
+    const double far =
+        filter * size_of(s_.accumulate) <= static_cast<double>(plan_.machine().l2) / 2
+            ? 0
+            : filter * size_of(s_.accumulate) / plan_.machine().l3_bytes;
     if (!combined) return products + far;
     std::set<std::string> results;
     for (const ir::IndexVar& v : s_.vars) results.insert(v.name);
