@@ -176,7 +176,7 @@ IteratedStages iterated(const Plan& plan, const RowMembers& members, const std::
     for (size_t i = 0; i < vars.size(); ++i) {
       out[member].push_back({vars[i], plan.facts(name).extent(prefix[i])});
     }
-    out[member].back().count /= rows;
+    out[member].back().count /= std::max<int64_t>(rows, 1);
   }
   return out;
 }
