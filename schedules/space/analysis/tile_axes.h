@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/dots.h"
+#include "schedules/space/analysis/tile_problem.h"
 #include "schedules/space/analysis/tile_size.h"
 
 namespace hone::schedules {
-
-/// A reduction to be tiled, and the stage whose loops make the tiles.
-struct TiledReduction {
-  std::string producer;  ///< the reduction
-  std::string root;      ///< itself, or the consumer that computes it in registers
-  std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
-  std::vector<std::string> summed = {};  ///< loops of the root that add results of the producer up
-
-  bool fused() const { return producer != root; }
-  const std::string& root_var(const std::string& var) const { return follows.at(var); }
-};
 
 /// The two axes of a register tile.
 struct TileAxes {
