@@ -307,3 +307,32 @@ TEST_CASE("space: blocks of whole periods of remainders, so that lanes know what
     CHECK(text.find(row.step) != std::string::npos);
   }
 }
+
+TEST_CASE("space: members of structures are read together, and bytes one by one cost each lane") {
+  const auto target = ir::parse_target(kTargets[0], {});
+  REQUIRE(target);
+  const auto steps = [&](const char* text) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE(problem);
+    std::string out;
+    for (const std::string& s : schedules::default_schedule(problem->program, *target).texts()) {
+      out += s + "; ";
+    }
+    return out;
+  };
+  const auto has = [](const std::string& all, const char* step) {
+    return all.find(step) != std::string::npos;
+  };
+  // Planes of pixels: each vector of pixels is loaded once for its three planes.
+  const std::string planes = steps(
+      "op f(X: f32[H,W,3], s: f32[3]) -> (Y: f32[3,H,W]) { Y[c,i,j] = X[i,j,c]*s[c] } H=64 W=512");
+  CHECK(has(planes, "unroll Y/c; "));
+  CHECK(has(planes, "vectorize Y/j.i; "));
+  // Five members are no structure that shuffles take apart.
+  CHECK_FALSE(has(steps("op f(X: f32[H,W,5]) -> (Y: f32[5,H,W]) { Y[c,i,j] = X[i,j,c] + 1 } H=64 "
+                        "W=512"),
+                  "unroll Y/c; "));
+  // Rows of three bytes that data choose are one short vector each, not 64 lanes.
+  CHECK(has(steps("op f(X: u8[N], T: u8[256,3]) -> (Y: u8[N,3]) { Y[i,c] = T[X[i],c] } N=4096"),
+            "vectorize Y/c; "));
+}

@@ -271,10 +271,13 @@ std::string cheapest_index(const Plan& plan, const std::string& name, const std:
   // Cost along another index, as a part of that along the usual one, that is worth stores apart.
   // Tuned on: Zen 5 (AVX-512).
   constexpr double kWorth = 0.7;
+  // Lanes that elements one by one are counted for. Fixed by: f32 in 64 bytes.
+  constexpr double kLanesApart = 16;
   if (usual.empty() || hosts_stages(plan, name)) return usual;
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
+  const double apart = std::max(1.0, lanes / kLanesApart);
   const auto cost_along = [&](const std::string& var) {
     const int64_t extent = std::max<int64_t>(facts.extent(var), 1);
     const int64_t vectors = (extent + lanes - 1) / lanes;
@@ -282,9 +285,11 @@ std::string cheapest_index(const Plan& plan, const std::string& name, const std:
     double cost = facts.operations;
     for (const Access& a : facts.loads) {
       const double load = cost_of_load(plan, a, var);
-      cost += std::min(load, std::max(1.0, vector_cost::kGather * filled));
+      const bool gathers = load >= vector_cost::kGather;
+      cost += std::min(gathers ? load * apart : load,
+                       std::max(1.0, vector_cost::kGather * apart * filled));
     }
-    cost += facts.store.stride(var) == 1 ? 1 : vector_cost::kScatter * filled;
+    cost += facts.store.stride(var) == 1 ? 1 : vector_cost::kScatter * apart * filled;
     return cost * static_cast<double>(vectors) / static_cast<double>(extent);
   };
   std::string best = usual;

@@ -17,6 +17,10 @@ constexpr int kBody = 192;
 /// Fixed by: loops over vectors, as instruction selection lays them out.
 constexpr int64_t kMostVectors = 16;
 
+/// Members of structures that are read together.
+/// Fixed by: shuffles of structures.
+constexpr int64_t kMostMembers = 4;
+
 /// The longest loop along which no load moves that is lane by lane along `v`: around the vectors it
 /// has these loaded once. "" where there is none, or the result goes to memory in its order.
 std::string loop_of_still_loads(const Plan& plan, const ir::Stage& s, const StageFacts& facts,
@@ -35,6 +39,22 @@ std::string loop_of_still_loads(const Plan& plan, const ir::Stage& s, const Stag
     if (best.empty() || facts.extent(w.name) > facts.extent(best)) best = w.name;
   }
   return apart.empty() ? std::string() : best;
+}
+
+/// An index of a few values that lie side by side where steps of `v` skip over them: the members of
+/// structures. "" where there is none.
+std::string members_along(const Plan& plan, const ir::Stage& s, const StageFacts& facts,
+                          const std::string& v) {
+  for (const ir::IndexVar& w : s.vars) {
+    const int64_t extent = facts.extent(w.name);
+    if (w.name == v || extent < 2 || extent > kMostMembers || !ir::is_const(w.hi)) continue;
+    const bool all = std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+      return !a.guarded && a.stride(w.name) == 1 && a.stride(v) == extent &&
+             vector_cost::is_spread(plan.machine(), a, v);
+    });
+    if (all && facts.store.stride(v) == 1) return w.name;
+  }
+  return {};
 }
 
 bool apply_elementwise(Plan& plan, const std::string& name) {
@@ -78,7 +98,8 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
       plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, unroll * lanes);
   const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
   if (h.outer.empty()) return false;
-  std::string still = loop_of_still_loads(plan, s, facts, v);
+  const std::string members = members_along(plan, s, facts, v);
+  std::string still = members.empty() ? loop_of_still_loads(plan, s, facts, v) : "";
   const bool keeps = !still.empty();
   const int64_t parts = 2 * static_cast<int64_t>(plan.machine().threads);
   if (keeps && plan.machine().threads > 1 && facts.extent(still) >= 2 * parts) {
@@ -91,8 +112,10 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   }
   order.push_back(h.outer);
   if (keeps) order.push_back(plan.loop_of(name, still));
+  if (!members.empty()) order.push_back(members);
   order.push_back(h.inner);
   if (!order_by_memory(plan, name, order)) return false;
+  if (!members.empty() && !plan.add(step::unroll({name, members}))) return false;
   if (!plan.add(step::vectorize({name, h.inner}))) return false;
   if (!keeps) spread(plan, name);
   plan.finish(name);
