@@ -173,7 +173,7 @@ const char* const kRanges[] = {
 const char* const kNormwise[] = {
     "op fir(X: f32[N+2], g: f32[3]) -> (Y: f32[N]) { Y[i] = sum[r](X[i+r]*g[r]) } N=37 "
     "numerics=normwise",
-    "op fir_of_any(X: f32[N+3], g: f32[4]) -> (Y: f32[N]) { Y[i] = sum[r](g[r]*X[i+r]) } N=0..40 "
+    "op fir_of_any(X: f32[N+3], g: f32[4]) -> (Y: f32[N]) { Y[i] = sum[r](g[r]*X[i+r]) } N=1..40 "
     "numerics=normwise",
     "op convolved(X: f32[N], g: f32[5]) -> (Y: f32[N]) { Y[i] = sum[r](g[r]*(X[i-r] else 0)) } "
     "N=29 numerics=normwise",
