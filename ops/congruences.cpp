@@ -167,15 +167,11 @@ void append_conditions(const Expr& e, std::vector<Expr>& out) {
   for (const Expr& a : e->args) append_conditions(a, out);
 }
 
-bool loads(const Expr& e) {
-  return ir::any_node(e, [](const Expr& x) { return x->op == Op::kLoad; });
-}
-
 /// True where a load's index reads data that `var` chooses.
 bool data_choose(const Expr& value, const std::string& var) {
   return ir::any_node(value, [&](const Expr& e) {
     return e->op == Op::kLoad && std::any_of(e->args.begin(), e->args.end(), [&](const Expr& a) {
-             return ir::mentions_var(a, var) && loads(a);
+             return ir::mentions_var(a, var) && ir::mentions_load(a);
            });
   });
 }

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "jit/ir/tree_size.h"
-
 namespace hone::ops {
 namespace {
 

@@ -7,7 +7,6 @@
 
 #include "jit/ir/facts.h"
 #include "jit/ir/functions/function.h"
-#include "jit/ir/tree_size.h"
 #include "ops/philox.h"
 
 namespace hone::ops {

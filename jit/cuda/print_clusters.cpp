@@ -14,9 +14,7 @@ namespace {
 /// Whether a statement finds in a tensor where to read or write another, or how often to run.
 bool follows_data(const Stmt& s) {
   bool found = false;
-  const auto look = [&](const Expr& at) {
-    visit(at, [&](const Expr& e) { found |= e->op == Op::kLoad; });
-  };
+  const auto look = [&](const Expr& at) { found |= mentions_load(at); };
   const auto look_inside = [&](const Expr& e) {
     visit(e, [&](const Expr& x) {
       if (x->op == Op::kLoad) look(x->args[0]);

@@ -33,7 +33,7 @@ std::optional<Spread> spread_of(const Expr& offset, int row_loop, int64_t rows, 
   const auto at = [&](int64_t row, int64_t k) {
     return Poly::of(with_values(offset, {{row_loop, row}, {sum_loop, k}}), &facts);
   };
-  const auto depends = [](const std::vector<Expr>& factors, int loop) {
+  const auto depends = [](const Factors& factors, int loop) {
     bool found = false;
     for (const Expr& f : factors) {
       found |= mentions_loop(f, loop);

@@ -19,10 +19,6 @@ bool has_var(const ir::Expr& e) {
   return any_node(e, [](const ir::Expr& n) { return n->op == Op::kVar; });
 }
 
-bool has_load(const ir::Expr& e) {
-  return any_node(e, [](const ir::Expr& n) { return n->op == Op::kLoad; });
-}
-
 E both(const E& a, const E& b) { return !a.defined() ? b : !b.defined() ? a : a && b; }
 
 /// The running value after one more.
@@ -180,7 +176,7 @@ E StageMaker::bind_places(const ir::Stage& stage, const std::vector<Place>& plac
       continue;
     }
     const ir::IndexVar& v = *stage.var(p.var);
-    if (has_load(v.hi) || (v.lo && has_load(v.lo)) || has_var(v.hi)) {
+    if (mentions_load(v.hi) || (v.lo && mentions_load(v.lo)) || has_var(v.hi)) {
       refuse("stage " + stage.name + ": the range of " + v.name + " is no box");
     }
     const E lo = v.lo ? values.index(v.lo) : E(0);

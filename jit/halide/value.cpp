@@ -206,7 +206,7 @@ E Values::load(const ir::Expr& e) {
   for (size_t d = 0; d < b.shape.size(); ++d) {
     const ir::Expr& at = e->args[d];
     E i = index(at);
-    const bool data = any_node(at, [](const ir::Expr& n) { return n->op == Op::kLoad; });
+    const bool data = mentions_load(at);
     if (data || !ranges_.inside(at, b.shape[d])) {
       const E size = buffers_.size(b.shape[d]);
       if (e->guarded) {

@@ -195,7 +195,7 @@ bool reads_guarded(const ir::Expr& e) {
   ir::visit(e, [&](const ir::Expr& n) {
     if (n->op != ir::Op::kLoad || !n->guarded) return;
     for (size_t d = 0; d + 1 < n->args.size(); ++d) {
-      ir::visit(n->args[d], [&](const ir::Expr& x) { found |= x->op == ir::Op::kLoad; });
+      found |= ir::mentions_load(n->args[d]);
     }
   });
   return found;

@@ -148,11 +148,7 @@ struct CheckRun {
   }
 
   /// Whether it is too low for what other data says: an end before its start.
-  bool decreases() const {
-    bool from_data = false;
-    ir::visit(check.lo, [&](const ir::Expr& e) { from_data |= e->op == ir::Op::kLoad; });
-    return from_data && value < low;
-  }
+  bool decreases() const { return ir::mentions_load(check.lo) && value < low; }
 
   std::string why() const {
     const std::string gives = " it gives " + std::to_string(value);

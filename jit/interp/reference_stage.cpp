@@ -33,12 +33,6 @@ constexpr auto kEachLane = [] {
 constexpr const int* kEach = kEachLane.data();
 constexpr int kFirst[kLanes] = {};
 
-bool loads(const Expr& e) {
-  bool found = false;
-  ir::visit(e, [&](const Expr& n) { found |= n->op == Op::kLoad; });
-  return found;
-}
-
 /// True where `value` loads bf16, itself or through stages that a schedule may inline. `seen`: the
 /// tensors looked at already.
 bool reads_bf16(const ir::Program& program, const Expr& value, std::set<std::string>& seen) {
@@ -93,7 +87,7 @@ StageEval::StageEval(RefState& state, int index)
     const ir::IndexVar& v = var(s);
     bounds_.push_back(
         make_tape(state_, index_, {names_, ""}, {v.lo ? v.lo : ir::make_int(0), v.hi}));
-    ragged_.push_back(loads(v.hi) || (v.lo && loads(v.lo)));
+    ragged_.push_back(ir::mentions_load(v.hi) || (v.lo && ir::mentions_load(v.lo)));
   }
   // Dot products of bf16 flush the product and the sum so far when they fall below 2^-126.
   std::set<std::string> seen;
@@ -147,7 +141,7 @@ void StageEval::split_where() {
   for (const Expr& c : all) {
     const bool term = std::any_of(names_.begin() + vars_, names_.end(),
                                   [&](const std::string& n) { return ir::mentions_var(c, n); });
-    const bool data = any_node(c, [](const Expr& e) { return e->op == Op::kLoad; });
+    const bool data = ir::mentions_load(c);
     (!term ? guard_ : data ? where_data_ : where_).push_back(c);
   }
 }

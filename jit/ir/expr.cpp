@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/expr.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 
 #include "jit/ir/integers.h"
 #include "jit/ir/operations.h"
@@ -10,7 +12,11 @@
 namespace hone::ir {
 namespace {
 
-Expr make(Node node) { return Expr(std::make_shared<const Node>(std::move(node))); }
+/// Chosen: far beyond all limits on sizes (not measured).
+constexpr uint64_t kEndless = uint64_t{1} << 40;  // larger is as good as endless
+
+/// One of the 64 bits of a set that may hold more than was put into it.
+uint64_t bit_of(size_t hash) { return uint64_t{1} << (hash % 64); }
 
 /// Wraps a value to the range of an integer type; bool keeps 0 or 1.
 int64_t wrap(int64_t v, DType type) {
@@ -212,12 +218,30 @@ Expr fold_identity(Op op, const Expr& a, const Expr& b) {
 
 }  // namespace
 
+Expr make_node(Node n) {
+  const size_t name = std::hash<std::string_view>()(n.name);
+  n.hash = static_cast<size_t>(n.op) * 31 + name;
+  n.hash = (n.hash * 31 + static_cast<size_t>(n.id)) * 31 + static_cast<size_t>(n.i);
+  n.size = 1;
+  n.ops = uint64_t{1} << static_cast<int>(n.op);
+  n.loops = n.op == Op::kVar ? bit_of(static_cast<size_t>(n.id)) : 0;
+  n.vars = n.op == Op::kVar ? bit_of(name) : 0;
+  for (const Expr& a : n.args) {
+    n.hash = n.hash * 131 + a->hash;
+    n.size = std::min(kEndless, n.size + a->size);
+    n.ops |= a->ops;
+    n.loops |= a->loops;
+    n.vars |= a->vars;
+  }
+  return Expr(std::make_shared<const Node>(std::move(n)));
+}
+
 Expr make_int(int64_t value, DType type) {
   Node n;
   n.op = Op::kInt;
   n.type = type;
   n.i = value;
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_float(double value, DType type) {
@@ -225,7 +249,7 @@ Expr make_float(double value, DType type) {
   n.op = Op::kFloat;
   n.type = type;
   n.f = value;
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_var(std::string name, int id) {
@@ -233,7 +257,7 @@ Expr make_var(std::string name, int id) {
   n.op = Op::kVar;
   n.id = id;
   n.name = std::move(name);
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_dim(std::string name, int id) {
@@ -241,7 +265,7 @@ Expr make_dim(std::string name, int id) {
   n.op = Op::kDim;
   n.id = id;
   n.name = std::move(name);
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_scalar(std::string name, DType type, int id) {
@@ -250,7 +274,7 @@ Expr make_scalar(std::string name, DType type, int id) {
   n.type = type;
   n.id = id;
   n.name = std::move(name);
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_load(std::string name, DType type, std::vector<Expr> indices, Expr otherwise) {
@@ -263,7 +287,7 @@ Expr make_load(std::string name, DType type, std::vector<Expr> indices, Expr oth
     n.guarded = true;
     n.args.push_back(std::move(otherwise));
   }
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_cast(DType type, Expr x) {
@@ -281,7 +305,7 @@ Expr make_cast(DType type, Expr x) {
   n.op = Op::kCast;
   n.type = type;
   n.args.push_back(std::move(x));
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_select(Expr condition, Expr then, Expr otherwise) {
@@ -291,7 +315,7 @@ Expr make_select(Expr condition, Expr then, Expr otherwise) {
   n.op = Op::kSelect;
   n.type = then->type;
   n.args = {std::move(condition), std::move(then), std::move(otherwise)};
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_unary(Op op, Expr x) {
@@ -304,7 +328,7 @@ Expr make_unary(Op op, Expr x) {
   n.op = op;
   n.type = op == Op::kNot ? DType::kBool : x->type;
   n.args.push_back(std::move(x));
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_binary(Op op, Expr a, Expr b) {
@@ -320,7 +344,7 @@ Expr make_binary(Op op, Expr a, Expr b) {
   n.op = op;
   n.type = is_comparison(op) || op == Op::kAnd || op == Op::kOr ? DType::kBool : a->type;
   n.args = {std::move(a), std::move(b)};
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 Expr make_call(const Function* fn, std::vector<Expr> args) {
@@ -329,7 +353,7 @@ Expr make_call(const Function* fn, std::vector<Expr> args) {
   n.type = args[0]->type;
   n.fn = fn;
   n.args = std::move(args);
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 bool is_const(const Expr& e, int64_t* value) {
@@ -361,11 +385,13 @@ Expr rewrite_nodes(const Expr& e, Expr (*f)(const void* context, const Expr& nod
 }
 
 bool mentions_var(const Expr& e, std::string_view name) {
-  return any_node(e, [&](const Expr& x) { return x->op == Op::kVar && x->name == name; });
+  return e && (e->vars & bit_of(std::hash<std::string_view>()(name))) != 0 &&
+         any_node(e, [&](const Expr& x) { return x->op == Op::kVar && x->name == name; });
 }
 
 bool mentions_loop(const Expr& e, int loop) {
-  return any_node(e, [&](const Expr& x) { return x->op == Op::kVar && x->id == loop; });
+  return e && (e->loops & bit_of(static_cast<size_t>(loop))) != 0 &&
+         any_node(e, [&](const Expr& x) { return x->op == Op::kVar && x->id == loop; });
 }
 
 std::optional<int64_t> slope_in(const Expr& e, int loop) {
@@ -389,9 +415,9 @@ std::optional<int64_t> slope_in(const Expr& e, int loop) {
 
 bool equal(const Expr& a, const Expr& b) {
   if (a.get() == b.get()) return true;
-  if (!a || !b || a->op != b->op || a->type != b->type || a->guarded != b->guarded ||
-      a->reciprocal != b->reciprocal || a->id != b->id || a->i != b->i || a->fn != b->fn ||
-      a->name != b->name || a->args.size() != b->args.size()) {
+  if (!a || !b || a->hash != b->hash || a->op != b->op || a->type != b->type ||
+      a->guarded != b->guarded || a->reciprocal != b->reciprocal || a->id != b->id ||
+      a->i != b->i || a->fn != b->fn || a->name != b->name || a->args.size() != b->args.size()) {
     return false;
   }
   // As values that may be exchanged: 0 is not -0, and one NaN is as good as another.
@@ -422,7 +448,7 @@ Expr with_args(const Expr& e, std::vector<Expr> args) {
     case Op::kScalar: {
       Node n = *e;
       n.args = std::move(args);
-      return make(std::move(n));
+      return make_node(std::move(n));
     }
     default: {
       Expr out = make_binary(e->op, std::move(args[0]), std::move(args[1]));
@@ -435,7 +461,7 @@ Expr by_reciprocal(const Expr& quotient) {
   if (quotient->op != Op::kDiv || !is_float(quotient->type)) return quotient;
   Node n = *quotient;
   n.reciprocal = true;
-  return make(std::move(n));
+  return make_node(std::move(n));
 }
 
 }  // namespace hone::ir

@@ -54,7 +54,6 @@ enum class Op : uint8_t {
 class Expr {
  public:
   Expr() = default;
-  explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   const Node* operator->() const { return node_.get(); }
   const Node& operator*() const { return *node_; }
   explicit operator bool() const { return node_ != nullptr; }
@@ -62,6 +61,9 @@ class Expr {
   const Node* get() const { return node_.get(); }
 
  private:
+  friend Expr make_node(Node node);
+  explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+
   std::shared_ptr<const Node> node_;
 };
 
@@ -77,7 +79,19 @@ struct Node {
   const Function* fn = nullptr;
   std::string name;
   std::vector<Expr> args;
+  // What make_node finds, so that looks at a whole expression need not walk it.
+  size_t hash = 0;     ///< equal for equal expressions
+  uint64_t size = 0;   ///< nodes, written out: those that are shared count as often as they stand
+  uint64_t ops = 0;    ///< a bit for each Op in it
+  uint64_t loops = 0;  ///< a bit for the number of each variable in it, modulo 64
+  uint64_t vars = 0;   ///< a bit for the hash of the name of each variable in it, modulo 64
+
+  /// True where a node of it is of that kind.
+  bool has(Op kind) const { return (ops >> static_cast<int>(kind) & 1) != 0; }
 };
+
+/// An expression of a node as it stands: nothing is folded.
+Expr make_node(Node node);
 
 // --- building; simple constant folding and x+0, x*1, x*0 (integers only) are done here ---
 
@@ -107,6 +121,8 @@ inline Expr operator*(Expr a, Expr b) { return make_binary(Op::kMul, std::move(a
 
 /// True, and the value, when `e` is an integer constant.
 bool is_const(const Expr& e, int64_t* value = nullptr);
+/// Nodes of `e` written out: those that are shared count as often as they stand in it. 0 of none.
+inline uint64_t tree_size(const Expr& e) { return e ? e->size : 0; }
 /// Structural equality.
 bool equal(const Expr& a, const Expr& b);
 /// Calls `f(context, node)` on every node of `e`, parents before children: the one recursion of all
@@ -130,6 +146,8 @@ bool any_node(const Expr& e, const F& f) {
   }
   return false;
 }
+/// True where `e` reads an element of a tensor.
+inline bool mentions_load(const Expr& e) { return e && e->has(Op::kLoad); }
 /// True where `e` reads the variable of that name.
 bool mentions_var(const Expr& e, std::string_view name);
 /// True where `e` reads the loop of that number.

@@ -16,7 +16,7 @@ Expr as_extreme(const Expr& e) {
   Node n;  // of a constant too: nothing is folded
   n.op = Op::kMax;
   n.args = {e->args[0], make_unary(Op::kNeg, e->args[0])};
-  return Expr(std::make_shared<const Node>(std::move(n)));
+  return make_node(std::move(n));
 }
 
 }  // namespace hone::ir

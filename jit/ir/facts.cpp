@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "jit/ir/integers.h"
-#include "jit/ir/tree_size.h"
 
 namespace hone::ir {
 namespace {
@@ -35,7 +34,7 @@ constexpr int kSteps = 4000;
 constexpr int kFewSteps = 100;         // where the questions before took kManySteps together
 constexpr int64_t kManySteps = 50000;  // those of a nest take some hundreds
 constexpr int kNodesPerStep = 16;      // a step looks at every node of its polynomial
-constexpr int kMostNodes = 4096;       // as good as endless
+constexpr uint64_t kMostNodes = 4096;  // as good as endless
 constexpr size_t kMostAnswers = 16384;
 
 bool is_composite(const Expr& e) {
@@ -91,20 +90,11 @@ const Poly::Term& coarsest(const Poly& p, const Poly::Term& term) {
 
 /// How many steps a look at `p` counts for.
 int steps_for(const Poly& p) {
-  int nodes = 0;
+  uint64_t nodes = 0;
   for (const Poly::Term& t : p.terms()) {
-    for (const Expr& f : t.factors) nodes += tree_size_up_to(f, kMostNodes - nodes);
+    for (const Expr& f : t.factors) nodes += tree_size(f);
   }
-  return 1 + nodes / kNodesPerStep;
-}
-
-/// Equal for equal expressions.
-size_t hash_of(const Expr& e) {
-  size_t h = static_cast<size_t>(e->op) * 31;
-  if (!e->name.empty()) h += std::hash<std::string>()(e->name);
-  h = h * 31 + static_cast<size_t>(e->id) + static_cast<size_t>(e->i) * 7;
-  for (const Expr& a : e->args) h = h * 131 + hash_of(a);
-  return h;
+  return 1 + static_cast<int>(std::min(nodes, kMostNodes) / kNodesPerStep);
 }
 
 /// The polynomial of one term.
@@ -121,7 +111,7 @@ struct Facts::Hash {
     size_t h = static_cast<size_t>(p.constant());
     for (const Poly::Term& t : p.terms()) {
       h = h * 131 + static_cast<size_t>(t.coef);
-      for (const Expr& f : t.factors) h = h * 31 + hash_of(f);
+      for (const Expr& f : t.factors) h = h * 31 + f->hash;
     }
     return h;
   }

@@ -143,7 +143,7 @@ Expr make_nest_load(const NestBuffer& buffer, int id, Expr offset) {
   n.id = id;
   n.name = buffer.name;
   n.args.push_back(std::move(offset));
-  return Expr(std::make_shared<const Node>(std::move(n)));
+  return make_node(std::move(n));
 }
 
 ArgsLayout args_layout(const Nest& nest) {

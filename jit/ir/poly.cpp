@@ -9,14 +9,13 @@
 #include "jit/ir/extremes.h"
 #include "jit/ir/facts.h"
 #include "jit/ir/integers.h"
-#include "jit/ir/tree_size.h"
 
 namespace hone::ir {
 namespace {
 
 /// Chosen: time that a normal form may take (not measured).
-constexpr size_t kMostProducts = 256;  // terms of a product that is multiplied out
-constexpr int kMostRepeated = 128;     // nodes of an operand that its normal form repeats
+constexpr size_t kMostProducts = 256;    // terms of a product that is multiplied out
+constexpr uint64_t kMostRepeated = 128;  // nodes of an operand that its normal form repeats
 
 /// Canonical order of factors: loops by number, then named variables, dims, then opaque nodes.
 int rank(const Expr& e) {
@@ -64,7 +63,7 @@ int compare(const Expr& a, const Expr& b) {
   return compare_nodes(a, b);
 }
 
-int compare(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+int compare(const Factors& a, const Factors& b) {
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
     if (int c = compare(a[i], b[i])) return c;
   }
@@ -92,10 +91,10 @@ bool may_wrap(const Poly& p) {
 /// Remainders, min and max stand for their operands several times: nested ones grow by powers. An
 /// operand too large for that stays as it is written, in the node that takes it.
 bool repeats_much(const Poly& p) {
-  int count = 0;
+  uint64_t count = 0;
   for (const Poly::Term& t : p.terms()) {
     for (const Expr& f : t.factors) {
-      count += tree_size_up_to(f, kMostRepeated - count);
+      count += tree_size(f);
       if (count >= kMostRepeated) return true;
     }
   }
@@ -110,21 +109,21 @@ Expr min_max_node(Op op, const Poly& a, const Poly& b) {
 
 Poly Poly::atom(Expr e) {
   Poly p;
-  p.terms_.push_back({1, {std::move(e)}});
+  p.terms_.push_back({1, std::move(e)});
   return p;
 }
 
-void Poly::add_term(int64_t coef, std::vector<Expr> factors) {
+void Poly::add_term(int64_t coef, const Factors& factors) {
   if (coef == 0) return;
-  auto at = std::lower_bound(
-      terms_.begin(), terms_.end(), factors,
-      [](const Term& t, const std::vector<Expr>& f) { return compare(t.factors, f) < 0; });
+  auto at =
+      std::lower_bound(terms_.begin(), terms_.end(), factors,
+                       [](const Term& t, const Factors& f) { return compare(t.factors, f) < 0; });
   if (at != terms_.end() && compare(at->factors, factors) == 0) {
     wraps_ |= __builtin_add_overflow(at->coef, coef, &at->coef);
     if (at->coef == 0) terms_.erase(at);
     return;
   }
-  terms_.insert(at, {coef, std::move(factors)});
+  terms_.insert(at, {coef, factors});
 }
 
 Poly& Poly::operator+=(const Poly& other) {
@@ -156,11 +155,11 @@ Poly operator*(const Poly& a, const Poly& b) {
   for (const Poly::Term& t : b.terms_) out.add_term(times(t.coef, a.constant_), t.factors);
   for (const Poly::Term& s : a.terms_) {
     for (const Poly::Term& t : b.terms_) {
-      std::vector<Expr> factors = s.factors;
+      std::vector<Expr> factors(s.factors.begin(), s.factors.end());
       factors.insert(factors.end(), t.factors.begin(), t.factors.end());
       std::sort(factors.begin(), factors.end(),
                 [](const Expr& x, const Expr& y) { return compare(x, y) < 0; });
-      out.add_term(times(s.coef, t.coef), std::move(factors));
+      out.add_term(times(s.coef, t.coef), Factors(std::move(factors)));
     }
   }
   return out;
@@ -263,7 +262,7 @@ std::optional<Poly> reduced_div(const Poly& p, int64_t k, const Facts* facts) {
     if (below) return floor_div(whole, k / g, facts);
   }
   if (p.constant() != 0 || p.terms().size() != 1 || p.terms()[0].coef != 1) return {};
-  const std::vector<Expr>& factors = p.terms()[0].factors;
+  const Factors& factors = p.terms()[0].factors;
   int64_t inner = 0;
   if (factors.size() != 1 || factors[0]->op != Op::kDiv || !is_const(factors[0]->args[1], &inner) ||
       inner <= 0 || inner > INT32_MAX || k > INT32_MAX) {

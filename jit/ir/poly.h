@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/ir/expr.h"
@@ -11,13 +13,34 @@ namespace hone::ir {
 
 class Facts;
 
+/// Factors of a product: sorted, never empty. One stands by itself, several are shared by copies.
+class Factors {
+ public:
+  Factors(Expr one) : one_(std::move(one)) {}  // NOLINT: implicit
+  explicit Factors(std::vector<Expr> sorted) {
+    if (sorted.size() == 1) {
+      one_ = std::move(sorted[0]);
+    } else {
+      several_ = std::make_shared<const std::vector<Expr>>(std::move(sorted));
+    }
+  }
+  size_t size() const { return several_ ? several_->size() : 1; }
+  const Expr* begin() const { return several_ ? several_->data() : &one_; }
+  const Expr* end() const { return begin() + size(); }
+  const Expr& operator[](size_t i) const { return begin()[i]; }
+
+ private:
+  Expr one_;
+  std::shared_ptr<const std::vector<Expr>> several_;
+};
+
 /// A 64-bit integer expression as a sum of monomials plus a constant. Factors are loop variables,
 /// dims, and opaque nodes (floor divisions, min, max, loads). Equal polynomials have equal terms.
 class Poly {
  public:
   struct Term {
     int64_t coef = 0;
-    std::vector<Expr> factors;  ///< sorted; never empty
+    Factors factors;
   };
 
   Poly() = default;
@@ -54,7 +77,7 @@ class Poly {
 
  private:
   friend class Facts;
-  void add_term(int64_t coef, std::vector<Expr> factors);
+  void add_term(int64_t coef, const Factors& factors);
 
   std::vector<Term> terms_;
   int64_t constant_ = 0;

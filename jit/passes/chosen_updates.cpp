@@ -42,7 +42,7 @@ class Chooser {
   std::vector<StmtRef> chosen_updates(const IfStmt& choice) const {
     const Expr& when = choice.condition;
     if (vector_ < 0 || choice.otherwise() || !mentions_loop(when, vector_)) return {};
-    if (any_node(when, [](const Expr& e) { return e->op == Op::kLoad; })) return {};
+    if (mentions_load(when)) return {};
     std::vector<StmtRef> out;
     const auto add = [&](const Stmt& s) {
       const auto* update = as<StoreStmt>(s);

@@ -159,7 +159,7 @@ class Keeper {
     n.id = buffer;
     n.name = nest_.buffers[static_cast<size_t>(buffer)].name;
     n.args = {offset};
-    return Expr(std::make_shared<const Node>(std::move(n)));
+    return make_node(std::move(n));
   }
 
   /// What says that two loads are of the same element, in the same iterations of a thread; "": the

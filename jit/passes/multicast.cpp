@@ -152,9 +152,7 @@ class Multicast {
 
   /// Whether `e` may be another value in another block of the same cluster; what is loaded may.
   bool mentions_rank(const Expr& e) const {
-    bool loads = false;
-    visit(e, [&](const Expr& x) { loads |= x->op == Op::kLoad; });
-    if (loads) return true;
+    if (mentions_load(e)) return true;
     const Expr apart = rewrite(e, [&](const Expr& x) { return by_cluster(x); });
     return apart && Poly::of(apart, &facts_).mentions_loop(rank_);
   }

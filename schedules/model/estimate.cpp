@@ -237,7 +237,7 @@ double Estimator::unknown_quotients(const Expr& value) const {
   visit(value, [&](const Expr& e) {
     const bool divides = (e->op == Op::kDiv || e->op == Op::kMod) && e->type == DType::kI64;
     if (!divides || !at_.differs_in_lanes(e) || at_.known_in_lanes(e)) return;
-    if (any_node(e, [](const Expr& x) { return x->op == Op::kLoad; })) return;
+    if (mentions_load(e)) return;
     const bool seen =
         std::any_of(found.begin(), found.end(), [&](const Expr& f) { return equal(f, e); });
     if (!seen) found.push_back(e);
@@ -292,9 +292,7 @@ void Estimator::add_store(const StoreStmt& s, Block& block) {
     if (!e->guarded) return;
     block.faults += read.distinct * at_.share_far(e->args[0], from);
     block.tests += read.distinct * at_.branches_of(e->args[1]);
-    if (!machine_.masks_lanes &&
-        !any_node(e->args[1], [](const Expr& x) { return x->op == Op::kLoad; }) &&
-        at_.differs_in_lanes(e->args[1])) {
+    if (!machine_.masks_lanes && !mentions_load(e->args[1]) && at_.differs_in_lanes(e->args[1])) {
       block.arithmetic += read.points * kTestOfLanes;
     }
   });

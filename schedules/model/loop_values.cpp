@@ -126,7 +126,7 @@ double LoopValues::share_of_comparison(const Expr& e) const {
 
 void LoopValues::open(const ForStmt& s) {
   const double begin = number(s.begin);
-  const bool by_data = any_node(s.end, [](const Expr& e) { return e->op == Op::kLoad; });
+  const bool by_data = mentions_load(s.end);
   const double trips = by_data ? kFromData : std::max(0.0, number(s.end) - begin);
   loops_.push_back({s.loop, s.mark, begin, trips, s.instruction});
 }

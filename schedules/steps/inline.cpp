@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "jit/ir/integers.h"
-#include "jit/ir/tree_size.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/inline_reduction.h"
 #include "schedules/steps/rows.h"

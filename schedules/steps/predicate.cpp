@@ -22,9 +22,7 @@ std::string objection_predicate(const ir::Stage& s, const ir::IndexVar* var,
   // What data choose is checked over the whole of a range.
   const bool chosen = any_node(s.value, [](const ir::Expr& e) {
     if (e->op != ir::Op::kLoad) return false;
-    return std::any_of(e->args.begin(), e->args.end(), [](const ir::Expr& a) {
-      return any_node(a, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
-    });
+    return std::any_of(e->args.begin(), e->args.end(), ir::mentions_load);
   });
   return chosen ? "terms of " + s.name + " are chosen by data" : "";
 }

@@ -220,13 +220,13 @@ class Printer {
     const ir::NestBuffer& b = nest_.buffers[static_cast<size_t>(s.buffer)];
     Expr value = s.value;
     if (s.reduce != ir::Reduce::kNone) {
-      auto load = std::make_shared<ir::Node>();
-      load->op = Op::kLoad;
-      load->type = b.type;
-      load->id = s.buffer;
-      load->args = {s.offset};
+      ir::Node load;
+      load.op = Op::kLoad;
+      load.type = b.type;
+      load.id = s.buffer;
+      load.args = {s.offset};
       if (value->type != b.type) value = ir::make_cast(b.type, value);
-      value = ir::make_binary(op_of(s.reduce), Expr(std::move(load)), value);
+      value = ir::make_binary(op_of(s.reduce), ir::make_node(std::move(load)), value);
     }
     const bool to_int = !is_float(b.type) && is_float(value->type);
     line("put_{}(b{}, {}, {});", name_of(b.type), s.buffer, text(s.offset),

@@ -127,7 +127,7 @@ TEST_CASE("a remainder in 32 bits is bounded where it is cast to an index") {
   load.type = DType::kU8;
   load.name = "B";
   load.args = {make_var("i")};
-  const Expr byte = make_cast(DType::kI32, Expr(std::make_shared<const Node>(std::move(load))));
+  const Expr byte = make_cast(DType::kI32, make_node(std::move(load)));
   const Expr shifted = make_binary(Op::kShr, byte, make_cast(DType::kI32, make_var("n")));
   const Expr low = make_binary(Op::kBitAnd, shifted, make_int(15, DType::kI32));
   const Expr eight = make_int(8, DType::kI32);

@@ -295,7 +295,7 @@ ir::Expr NestMaker::load(int buffer, ir::Expr offset) const {
   n.id = buffer;
   n.name = b.name;
   n.args = {std::move(offset)};
-  return ir::Expr(std::make_shared<const ir::Node>(n));
+  return ir::make_node(n);
 }
 
 ir::Expr NestMaker::guarded(int buffer, ir::Expr offset, ir::Expr condition,
@@ -304,7 +304,7 @@ ir::Expr NestMaker::guarded(int buffer, ir::Expr offset, ir::Expr condition,
   n.guarded = true;
   n.args.push_back(std::move(condition));
   n.args.push_back(std::move(otherwise));
-  return ir::Expr(std::make_shared<const ir::Node>(n));
+  return ir::make_node(n);
 }
 
 ir::StmtRef NestMaker::loop_over(int loop, ir::Mark mark, int64_t extent,

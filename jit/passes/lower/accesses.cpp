@@ -169,7 +169,7 @@ Expr Accesses::translate_load(Instance& in, const Expr& e) {
   const Expr otherwise = guarded ? e->args.back() : identity(Reduce::kSum, e->type);
   const Buffer& whole = *program_.buffer(e->name);
   const bool tested = !guarded && !fills_in && !proves_inside(s, indices, whole);
-  if (!guarded && !fills_in && !tested) return Expr(std::make_shared<const Node>(std::move(n)));
+  if (!guarded && !fills_in && !tested) return make_node(std::move(n));
   // The `else` value stands where an index leaves the tensor; the storage may be a window of it.
   Expr inside = make_int(1, DType::kBool);
   bool never = false;
@@ -206,7 +206,7 @@ Expr Accesses::translate_load(Instance& in, const Expr& e) {
     n.args.push_back(inside);
     n.args.push_back(translate(in, otherwise));
   }
-  return Expr(std::make_shared<const Node>(std::move(n)));
+  return make_node(std::move(n));
 }
 
 /// Turns the index along a carried dim into how far it goes back from the youngest element. Of its
@@ -306,7 +306,7 @@ Expr Accesses::ahead(Instance& in, const Expr& e) {
     n.args.push_back(any);
     n.args.push_back(make_int(0, e->type));
   }
-  return Expr(std::make_shared<const Node>(std::move(n)));
+  return make_node(std::move(n));
 }
 
 /// Indices cut to the elements that a storage holds. What is known of a tensor's elements does not

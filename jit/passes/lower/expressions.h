@@ -5,7 +5,6 @@
 
 namespace hone::jit {
 
-bool mentions_load(const ir::Expr& e);
 /// True when loops or data decide `e`, not only dims and scalars.
 bool has_var_or_load(const ir::Expr& e);
 

@@ -47,7 +47,7 @@ bool Conditions::decided(const ir::Expr& e, bool& holds) {
 
 bool Conditions::decided_comparison(const ir::Expr& e, bool& holds) {
   const DType type = e->args[0]->type;
-  if ((type != DType::kI64 && type != DType::kI32) || has_load(e)) return false;
+  if ((type != DType::kI64 && type != DType::kI32) || ir::mentions_load(e)) return false;
   const auto sum = [&](const ir::Expr& x, Affine& out) {
     return type == DType::kI64 ? indices_.lane_index(x, out) : indices_.known_sum(x, out);
   };

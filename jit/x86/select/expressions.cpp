@@ -30,12 +30,6 @@ std::optional<ir::IntegerRange> range_of_bits_in(const ir::Expr& e) {
 
 }  // namespace
 
-bool has_load(const ir::Expr& e) {
-  bool found = false;
-  ir::visit(e, [&](const ir::Expr& x) { found |= x->op == Op::kLoad; });
-  return found;
-}
-
 bool is_product(const ir::Expr& e) {
   return e->op == Op::kMul && (e->type == DType::kF32 || e->type == DType::kF64);
 }

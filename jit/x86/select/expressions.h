@@ -7,8 +7,6 @@
 
 namespace hone::jit {
 
-bool has_load(const ir::Expr& e);
-
 /// A product whose addition is a multiply-add.
 bool is_product(const ir::Expr& e);
 

@@ -27,7 +27,7 @@ bool Guards::append(const ir::Expr& condition, std::vector<Comparison>& out) {
     return append(condition->args[0], out) && append(condition->args[1], out);
   }
   if (!ir::is_comparison(condition->op) || condition->args[0]->type != DType::kI64) return false;
-  if (has_load(condition) || indices_.depends_on_lane(condition)) return false;
+  if (ir::mentions_load(condition) || indices_.depends_on_lane(condition)) return false;
   Comparison c{condition->op, indices_.affine(condition->args[0]),
                indices_.affine(condition->args[1])};
   if (c.left.overflow || c.right.overflow) return false;

@@ -253,10 +253,7 @@ bool Indices::steers(const ir::Expr& e) const {
 }
 
 bool Indices::depends_on_lane(const ir::Expr& e) const {
-  if (lanes_.loop < 0) return false;
-  bool depends = false;
-  ir::visit(e, [&](const ir::Expr& x) { depends |= x->op == Op::kVar && x->id == lanes_.loop; });
-  return depends;
+  return lanes_.loop >= 0 && ir::mentions_loop(e, lanes_.loop);
 }
 
 LaneSum Indices::split(const ir::Expr& index) const {

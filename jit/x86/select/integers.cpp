@@ -183,7 +183,7 @@ Reg Integers::compare(const ir::Expr& e) {
 }
 
 Reg Integers::from_vector(const ir::Expr& e) {
-  if (lanes_.condition.valid() && has_load(e)) {
+  if (lanes_.condition.valid() && ir::mentions_load(e)) {
     refuse("a value from memory steers within a branch that differs between lanes");
   }
   const Lanes outer = lanes_;

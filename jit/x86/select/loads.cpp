@@ -21,7 +21,7 @@ static ir::Expr without_guard(const ir::Expr& e) {
   ir::Node n = *e;
   n.guarded = false;
   n.args.resize(1);
-  return ir::Expr(std::make_shared<const ir::Node>(std::move(n)));
+  return ir::make_node(std::move(n));
 }
 
 Value Loads::load(const ir::Expr& e) { return e->guarded ? load_guarded(e) : load_certain(e); }

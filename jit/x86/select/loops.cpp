@@ -124,11 +124,7 @@ int64_t Loops::most_iterations(const ir::ForStmt& s, const Affine& begin,
 }
 
 bool Loops::indexes_tile(const ir::Stmt& s, int variable) const {
-  const auto mentions = [&](const ir::Expr& e) {
-    bool found = false;
-    ir::visit(e, [&](const ir::Expr& x) { found |= x->op == ir::Op::kVar && x->id == variable; });
-    return found;
-  };
+  const auto mentions = [&](const ir::Expr& e) { return ir::mentions_loop(e, variable); };
   return ir::any_of(s, [&](const ir::Stmt& inside) {
     const auto* store = ir::as<ir::StoreStmt>(inside);
     if (store == nullptr) return false;

@@ -222,7 +222,7 @@ const ir::Expr* Selector::common_guard(const Stmt& s, const Stmt& loop) {
   if (const auto* store = ir::as<ir::StoreStmt>(s)) {
     ir::visit(store->value, [&](const ir::Expr& e) {
       if (found != nullptr || e->op != Op::kLoad || !e->guarded) return;
-      bool holds = false, common = has_load(e->args[1]);
+      bool holds = false, common = ir::mentions_load(e->args[1]);
       const uint64_t written = common ? written_by(loop) : 0;
       ir::visit(e->args[1], [&](const ir::Expr& x) {
         if (x->op == Op::kLoad) common = common && !(written & CodeWriter::buffer_bit(x->id));

@@ -57,7 +57,7 @@ void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
   const auto look = [&](const ir::Expr& e) {
     ir::visit(e, [&](const ir::Expr& x) {
       if (x->op != Op::kLoad) return;
-      out.indexed |= has_load(x->args[0]);
+      out.indexed |= ir::mentions_load(x->args[0]);
       const ir::NestBuffer& b = nest_.buffers[x->id];
       if (b.home == ir::Home::kRegisters || !scattered(x->args[0])) return;
       const auto stride = ir::slope_in(x->args[0], variable);
@@ -77,7 +77,7 @@ void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
       out.scattered |= scattered(x.offset);
       out.unmaskable |= scattered(x.offset);
     }
-    out.indexed |= has_load(x.offset);
+    out.indexed |= ir::mentions_load(x.offset);
     if (across && x.reduce == ir::Reduce::kNone) out.scattered = out.unmaskable = true;
     look(x.value);
   };
@@ -85,7 +85,7 @@ void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
     if (ir::mentions_loop(x.begin, variable) || ir::mentions_loop(x.end, variable))
       out.unfit = true;
     if (x.mark == ir::Mark::kVector) out.unfit = true;
-    out.indexed |= has_load(x.begin) || has_load(x.end);
+    out.indexed |= ir::mentions_load(x.begin) || ir::mentions_load(x.end);
     out.inner_loops |= x.mark != ir::Mark::kUnroll && x.mark != ir::Mark::kTensor;
   };
   const auto choice = [&](const ir::IfStmt& x) {
@@ -94,7 +94,7 @@ void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
       out.bytes = std::max(out.bytes, lane_bytes(x.condition, variable));
       out.lane_branches = true;
     }
-    out.indexed |= has_load(x.condition);
+    out.indexed |= ir::mentions_load(x.condition);
     look(x.condition);
   };
   const auto* dot = ir::as<ir::ForStmt>(s);
@@ -109,7 +109,7 @@ void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
   }
   const auto check = [&](const ir::CheckStmt& x) {
     out.bytes = std::max(out.bytes, lane_bytes(x.condition, variable));
-    out.indexed |= has_load(x.position);
+    out.indexed |= ir::mentions_load(x.position);
     look(x.condition);
   };
   ir::visit(s, ir::Overloaded{store, loop, choice, check, [](const ir::SequenceStmt&) {},
@@ -157,7 +157,7 @@ void Surveys::agree_on_lanes(const ir::Stmt& s) {
 }
 
 int Surveys::position_bytes(const ir::Expr& index) const {
-  if (!has_load(index)) return 0;
+  if (!ir::mentions_load(index)) return 0;
   if (index->op == Op::kAdd || index->op == Op::kSub) {
     return std::max(position_bytes(index->args[0]), position_bytes(index->args[1]));
   }
@@ -168,7 +168,7 @@ int Surveys::position_bytes(const ir::Expr& index) const {
 int Surveys::lane_bytes(const ir::Expr& e, int variable) const {
   if (!e) return 0;
   if (e->type == DType::kI64 && !ir::mentions_loop(e, variable) && indices_.steers(e)) return 0;
-  if (is_comparison_shape(e->op) && e->args[0]->type == DType::kI64 && !has_load(e) &&
+  if (is_comparison_shape(e->op) && e->args[0]->type == DType::kI64 && !ir::mentions_load(e) &&
       indices_.steers(e)) {
     const auto a = ir::slope_in(e->args[0], variable), b = ir::slope_in(e->args[1], variable);
     if (a && b && *a - *b >= -1 && *a - *b <= 1) return 0;

@@ -300,9 +300,7 @@ int64_t typical(const ir::Program& program, const ir::Expr& e) {
   }
   constexpr int64_t kDataDependent = 64;  // Fixed by: nothing known; a moderate size.
   if (e->args.size() != 2) return kDataDependent;
-  bool data = false;
-  ir::visit(e, [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad; });
-  if (data) return kDataDependent;
+  if (ir::mentions_load(e)) return kDataDependent;
   const int64_t a = typical(program, e->args[0]), b = typical(program, e->args[1]);
   switch (e->op) {
     case ir::Op::kAdd:
@@ -323,10 +321,7 @@ int64_t typical(const ir::Program& program, const ir::Expr& e) {
 }
 
 bool chosen_by_data(const Access& a) {
-  const auto loads = [](const ir::Expr& e) {
-    return ir::any_node(e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
-  };
-  return std::any_of(a.indices.begin(), a.indices.end(), loads);
+  return std::any_of(a.indices.begin(), a.indices.end(), ir::mentions_load);
 }
 
 int64_t Access::stride(const std::string& var) const {

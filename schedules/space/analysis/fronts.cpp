@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "jit/ir/tree_size.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/steps/build.h"
 

@@ -70,7 +70,7 @@ int64_t typical_terms(const Plan& plan, const std::string& name, const std::stri
   const StageFacts facts = plan.facts(name);
   const ir::IndexVar* v = plan.stage(name).var(var);
   bool data = false;
-  if (v && v->lo) ir::visit(v->hi, [&](const ir::Expr& e) { data |= e->op == ir::Op::kLoad; });
+  if (v && v->lo) data |= ir::mentions_load(v->hi);
   if (!data) return facts.extent(var);
   const int64_t ranges = facts.points(facts.bounds);
   for (const Access& a : facts.loads) {

@@ -256,10 +256,8 @@ std::string run_on(Plan& plan, const std::string& name, const std::string& var, 
 /// a condition of the loops does.
 bool ends_anywhere(const Plan& plan, const ir::Stage& s, const std::string& var) {
   const ir::IndexVar& v = *s.var(var);
-  bool data = false, tested = false;
-  for (const ir::Expr& bound : {v.lo, v.hi}) {
-    ir::visit(bound, [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad; });
-  }
+  const bool data = ir::mentions_load(v.lo) || ir::mentions_load(v.hi);
+  bool tested = false;
   ir::visit(s.where, [&](const ir::Expr& n) { tested |= n->op == ir::Op::kVar && n->name == var; });
   return data || (tested && !plan.target().has(ir::Isa::kAvx512));
 }

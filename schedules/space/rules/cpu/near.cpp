@@ -23,10 +23,6 @@ bool passes_through(const Plan& plan) {
   return bytes >= plan.machine().l3 / 4 * 3;
 }
 
-bool chosen_by_data(const ir::Expr& index) {
-  return ir::any_node(index, [](const ir::Expr& n) { return n->op == ir::Op::kLoad; });
-}
-
 /// Elements of the tensor that the body of a loop may read, while the variables in `still` have one
 /// value each.
 int64_t slice_of(const Plan& plan, const Access& a, const std::set<std::string>& still) {
@@ -69,7 +65,7 @@ std::string loop_of_slices(const Plan& plan, const ir::Stage& s, const Access& a
 bool reads_apart(const ir::Stage& s, const Access& a) {
   std::string vector = s.loops.empty() ? std::string() : s.loops.back().name;
   return std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
-    if (!chosen_by_data(index)) return false;
+    if (!ir::mentions_load(index)) return false;
     return std::any_of(s.vars.begin(), s.vars.end(), [&](const ir::IndexVar& v) {
       const std::vector<std::string> roots = roots_of(s, vector);
       const bool inner = std::find(roots.begin(), roots.end(), v.name) != roots.end();

@@ -9,13 +9,6 @@
 namespace hone::schedules {
 namespace {
 
-/// True when the index of a dim comes from data.
-bool gathered(const ir::Expr& index) {
-  bool found = false;
-  ir::visit(index, [&](const ir::Expr& n) { found |= n->op == ir::Op::kLoad; });
-  return found;
-}
-
 /// Elements of a tensor that one iteration of the loops inside `loop` reads in a row.
 int64_t row_of(const Plan& plan, const ir::Stage& s, const Access& a, const std::string& loop) {
   const StageFacts facts = plan.facts(s.name);
@@ -34,14 +27,14 @@ int64_t row_of(const Plan& plan, const ir::Stage& s, const Access& a, const std:
 /// goes from one row chosen by data to the next, or from page to page.
 std::string leaping_loop(const Plan& plan, const ir::Stage& s, const Access& a) {
   const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
-  const bool data = std::any_of(a.indices.begin(), a.indices.end(), gathered);
+  const bool data = std::any_of(a.indices.begin(), a.indices.end(), ir::mentions_load);
   for (size_t i = s.loops.size(); i-- > 0;) {
     const ir::Loop& l = s.loops[i];
     if (l.mark != ir::Mark::kSerial && l.mark != ir::Mark::kParallel) continue;
     for (const std::string& var : roots_of(s, l.name)) {
       bool leaps = !data && std::abs(a.stride(var)) * size >= plan.machine().page_bytes;
       for (const ir::Expr& index : a.indices) {
-        if (!gathered(index)) continue;
+        if (!ir::mentions_load(index)) continue;
         ir::visit(index,
                   [&](const ir::Expr& n) { leaps |= n->op == ir::Op::kVar && n->name == var; });
       }
@@ -71,7 +64,7 @@ int64_t distance_for(const Plan& plan, const Access& a, int64_t bytes, int64_t r
   // Lines that are on their way at a time, from the last cache and from memory.
   // Tuned on: Zen 5 (AVX-512).
   constexpr int64_t kNear = 64, kFar = 256;
-  const bool data = std::any_of(a.indices.begin(), a.indices.end(), gathered);
+  const bool data = std::any_of(a.indices.begin(), a.indices.end(), ir::mentions_load);
   if (!data) return 0;
   const int64_t lines = std::max<int64_t>(1, row / plan.machine().line_bytes);
   // Others use the last cache, too: half of it is as much as stays from call to call.

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "jit/ir/scan.h"
-#include "jit/ir/tree_size.h"
 #include "schedules/space/analysis/fronts.h"
 #include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"

@@ -17,10 +17,6 @@ struct Traffic {
   double computed = 0;  ///< by arithmetic instructions
 };
 
-bool has_load(const ir::Expr& e) {
-  return ir::any_node(e, [](const ir::Expr& n) { return n->op == ir::Op::kLoad; });
-}
-
 int64_t sum_of(int64_t a, int64_t b) { return std::min(a + b, kMostCount); }
 
 /// Terms of each result of a stage. Those that tell where they go are shared out among the results.
@@ -35,7 +31,7 @@ int64_t terms_of(const Plan& plan, const ir::Stage& s) {
   if (!s.at.root() && ir::is_so_far(plan.program(), s, plan.stage(s.at.stage))) return 1;
   for (const ir::IndexVar& v : s.rvars) {
     int64_t each = std::max<int64_t>(facts.extent(v.name), 1);
-    const bool chosen = has_load(v.hi);
+    const bool chosen = ir::mentions_load(v.hi);
     for (const Access& a : facts.loads) {
       for (size_t d = 0; chosen && d < a.indices.size(); ++d) {
         if (plain_var(a.indices[d]) != v.name) continue;
