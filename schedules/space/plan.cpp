@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/ir/recurrence.h"
+#include "jit/passes/lower.h"
 #include "schedules/step.h"
 #include "schedules/steps/edit.h"
 
@@ -22,7 +23,7 @@ bool Plan::add(Step step) {
     if (auto broken = ir::broken_order(*applied)) applied = *std::move(broken);
   }
   if (applied) {
-    program_ = *std::move(applied);
+    change(*std::move(applied));
     schedule_.steps.push_back(std::move(step));
     return true;
   }
@@ -52,7 +53,7 @@ bool Plan::add_together(const std::vector<Step>& steps) {
   if (auto broken = recurs_ ? ir::broken_order(made) : std::nullopt) {
     return refused(steps.back(), broken->reason);
   }
-  program_ = std::move(made);
+  change(std::move(made));
   schedule_.steps.insert(schedule_.steps.end(), steps.begin(), steps.end());
   return true;
 }
@@ -82,8 +83,13 @@ int Plan::decide(const std::string& what, int options, int analytic) {
   return taken;
 }
 
+void Plan::change(ir::Program program) {
+  program_ = std::move(program);
+  facts_.clear();
+}
+
 void Plan::rewind(Mark mark) {
-  program_ = std::move(mark.program);
+  change(std::move(mark.program));
   schedule_.steps.resize(mark.steps);
   names_.resize(mark.knobs);
   values_.resize(mark.knobs);
@@ -92,17 +98,30 @@ void Plan::rewind(Mark mark) {
 }
 
 StageFacts Plan::facts(const std::string& name) const {
+  const auto known = facts_.find(name);
+  if (known != facts_.end()) return known->second;
   StageFacts out = facts_of(program_, stage(name), target_->is_cuda());
-  const auto windows = windows_.find(name);
-  if (windows == windows_.end()) return out;
-  for (const auto& [var, extent] : windows->second) {
-    out.extents[var] = std::min(out.extents[var], extent);
+  if (const auto windows = windows_.find(name); windows != windows_.end()) {
+    for (const auto& [var, extent] : windows->second) {
+      out.extents[var] = std::min(out.extents[var], extent);
+    }
   }
-  return out;
+  return facts_.emplace(name, std::move(out)).first->second;
+}
+
+Result<Work, ir::Reject> Plan::work_of(const std::string& launch) const {
+  std::string key = launch + " " + fix(schedule_, values_).text();
+  const auto known = works_.find(key);
+  if (known != works_.end()) return known->second;
+  const auto nest = jit::lower_launch(program_, *target_, launch);
+  Result<Work, ir::Reject> out =
+      nest ? Result<Work, ir::Reject>(examine(*nest, *target_)) : nest.failure();
+  return works_.emplace(std::move(key), std::move(out)).first->second;
 }
 
 void Plan::set_window(const std::string& stage, const std::string& var, int64_t extent) {
   windows_[stage][var] = extent;
+  facts_.erase(stage);
 }
 
 std::string Plan::loop_of(const std::string& name, const std::string& var) const {

@@ -10,6 +10,7 @@
 #include "jit/ir/machine.h"
 #include "jit/ir/program.h"
 #include "jit/ir/target.h"
+#include "schedules/model/model.h"
 #include "schedules/schedule.h"
 #include "schedules/space/analysis/facts.h"
 #include "schedules/steps/build.h"
@@ -50,6 +51,8 @@ class Plan {
   void goes_on() { recurs_ = true; }
   /// Facts of a stage; where it is computed inside another, with the extents of its window.
   StageFacts facts(const std::string& stage) const;
+  /// What one launch takes by the steps so far, or why it does not lower.
+  Result<Work, ir::Reject> work_of(const std::string& launch) const;
   /// From now on `var` of `stage` runs over `extent` values at a time.
   void set_window(const std::string& stage, const std::string& var, int64_t extent);
   /// Marks a stage as scheduled, so that later rules leave it alone.
@@ -104,6 +107,8 @@ class Plan {
   int lanes(DType type) const;
 
  private:
+  void change(ir::Program program);
+
   ir::Program program_;
   const ir::Target* target_;
   ir::Machine machine_;
@@ -115,7 +120,10 @@ class Plan {
   std::map<std::string, std::map<std::string, int64_t>> windows_;  ///< by stage, by variable
   std::set<std::string> done_;
   std::string why_;
-  bool recurs_ = false;  ///< some stage reads itself
+  bool recurs_ = false;                              ///< some stage reads itself
+  mutable std::map<std::string, StageFacts> facts_;  ///< of the program as it stands
+  /// By the text of the steps and the launch: several stages try the same cuts of the loops around.
+  mutable std::map<std::string, Result<Work, ir::Reject>> works_;
 };
 
 }  // namespace hone::schedules

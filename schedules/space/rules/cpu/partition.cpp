@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "jit/ir/extremes.h"
-#include "jit/passes/lower.h"
-#include "schedules/model/model.h"
 #include "schedules/space/rules/rule.h"
 #include "schedules/steps/edit.h"
 
@@ -30,9 +29,10 @@ struct Tested {
   std::set<std::string> joint;  ///< of these, those that stand beside another in a condition
 };
 
-/// True of an index that data choose.
-bool from_data(const ir::Expr& index) {
-  return ir::any_node(index, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
+void add_vars(std::set<std::string>& names, const ir::Expr& e) {
+  ir::visit(e, [&](const ir::Expr& n) {
+    if (n->op == ir::Op::kVar) names.insert(n->name);
+  });
 }
 
 /// Conditions are of indices of guarded loads, choices by index, what `where` says of indices. So
@@ -41,27 +41,61 @@ Tested tested_variables(const ir::Stage& s) {
   Tested out;
   const auto look = [&](const ir::Expr& index) {
     std::set<std::string> vars;
-    ir::visit(index, [&](const ir::Expr& n) {
-      if (n->op == ir::Op::kVar) vars.insert(n->name);
-    });
+    add_vars(vars, index);
     out.all.insert(vars.begin(), vars.end());
     if (vars.size() > 1) out.joint.insert(vars.begin(), vars.end());
   };
   const auto test = [&](const ir::Expr& e) {
     if (e->op == ir::Op::kLoad && e->guarded) {
       for (size_t d = 0; d + 1 < e->args.size(); ++d) {
-        if (!from_data(e->args[d])) look(e->args[d]);
+        if (!ir::mentions_load(e->args[d])) look(e->args[d]);
       }
     }
     const bool compares = e->op == ir::Op::kLt || e->op == ir::Op::kLe || e->op == ir::Op::kEq ||
                           e->op == ir::Op::kNe;
     if (compares && affine_of(e->args[0]) && affine_of(e->args[1])) look(e);
-    if (!from_data(e) && ir::as_extreme(e)) look(e);
+    if (!ir::mentions_load(e) && ir::as_extreme(e)) look(e);
     const bool wraps = (e->op == ir::Op::kDiv || e->op == ir::Op::kMod) && e->type == DType::kI64;
     if (wraps && affine_of(e->args[0])) look(e);
   };
   ir::visit(s.value, test);
   if (s.where) ir::visit(s.where, test);
+  return out;
+}
+
+/// By the stage, the variables that conditions of `s` depend on. These are its own, and those of
+/// its readers that tell which elements are computed.
+std::map<std::string, std::set<std::string>> telling(const ir::Program& program, const ir::Stage& s,
+                                                     const Tested& tested) {
+  std::map<std::string, std::set<std::string>> out{{s.name, tested.all}};
+  std::vector<std::string> open{s.name};
+  while (!open.empty()) {
+    const ir::Stage& made = *program.stage(open.back());
+    open.pop_back();
+    std::set<std::string> told = out[made.name];
+    for (const ir::IndexVar& v : made.rvars) {
+      if (told.count(v.name) > 0) add_vars(told, v.lo), add_vars(told, v.hi);
+    }
+    const auto tells = [&](const ir::Expr& index) {
+      return std::any_of(told.begin(), told.end(),
+                         [&](const std::string& v) { return ir::mentions_var(index, v); });
+    };
+    for (const ir::Stage& reader : program.stages) {
+      if (!reads(reader, made.output)) continue;
+      std::set<std::string>& vars = out[reader.name];
+      const size_t before = vars.size();
+      const auto look = [&](const ir::Expr& n) {
+        if (n->op != ir::Op::kLoad || n->name != made.output) return;
+        for (size_t d = 0; d < made.out_index.size(); ++d) {
+          if (tells(made.out_index[d])) add_vars(vars, n->args[d]);
+        }
+      };
+      ir::visit(reader.value, look);
+      ir::visit(reader.where, look);
+      for (const ir::IndexVar& v : reader.rvars) ir::visit(v.lo, look), ir::visit(v.hi, look);
+      if (vars.size() > before) open.push_back(reader.name);
+    }
+  }
   return out;
 }
 
@@ -94,10 +128,18 @@ std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s, const Tested& 
   for (ir::Place at = s.at; !at.root(); at = plan.stage(at.stage).at) {
     around.insert(around.begin(), at);
   }
+  const auto told = telling(plan.program(), s, tested);
   for (const ir::Place& at : around) {
     const ir::Stage host = plan.stage(at.stage);
+    const auto vars = told.find(host.name);
+    const auto matters = [&](const ir::Loop& l) {
+      const std::vector<std::string> roots = roots_of(host, l.name);
+      return vars != told.end() && std::any_of(roots.begin(), roots.end(), [&](const auto& v) {
+               return vars->second.count(v) > 0;
+             });
+    };
     for (const ir::Loop& l : host.loops) {
-      if (!is_reduction(host, l.name)) add(host, l);
+      if (!is_reduction(host, l.name) && matters(l)) add(host, l);
       if (l.name == at.loop) break;
     }
   }
@@ -136,8 +178,8 @@ bool pay_together(Plan& plan, const std::string& launch, const std::vector<ir::P
   Plan::Mark before = plan.mark();
   bool out = false;
   if (plan.add(step::partition(loops))) {
-    const auto cut = jit::lower_launch(plan.program(), plan.target(), launch);
-    out = cut && pays(examine(*cut, plan.target()), whole);
+    const auto cut = plan.work_of(launch);
+    out = cut && pays(*cut, whole);
   }
   plan.rewind(std::move(before));
   return out;
@@ -151,17 +193,17 @@ std::vector<ir::Place> paying(Plan& plan, const std::string& stage,
   std::vector<ir::Place> out;
   const std::string launch = launch_of(plan, stage);
   Plan::Mark before = plan.mark();
-  const auto nest = jit::lower_launch(plan.program(), plan.target(), launch);
-  if (!nest) {
-    plan.declines("the loops do not lower as they stand: " + nest.failure().reason);
+  const auto whole = plan.work_of(launch);
+  if (!whole) {
+    plan.declines("the loops do not lower as they stand: " + whole.failure().reason);
     return out;
   }
-  Work best = examine(*nest, plan.target());
+  Work best = *whole;
   for (const ir::Place& loop : loops) {
     Plan::Mark here = plan.mark();
     if (!plan.add(step::partition({loop}))) continue;
-    const auto cut = jit::lower_launch(plan.program(), plan.target(), launch);
-    const Work work = cut ? examine(*cut, plan.target()) : Work{1e30, 1e30};
+    const auto cut = plan.work_of(launch);
+    const Work work = cut ? *cut : Work{1e30, 1e30};
     if (pays(work, best)) {
       best = work;
       out.push_back(loop);
