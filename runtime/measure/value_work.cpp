@@ -106,6 +106,7 @@ ValueWork::ValueWork(const ir::Program& program, const ir::Target& target, const
       widest_(cuts_integers(program) ? 4 : 8) {}
 
 void ValueWork::add_reduction(const ir::Stage& stage) {
+  if (is_closed(stage.value)) return;  // what indices tell of a sum may be known beforehand
   const double n = share_ * apart(stage.value, kMostApart, [&](const ir::Expr& e) {
                      return std::min(domain_.points(moving(e)), varying(e, moving(e)) + 1);
                    });

@@ -13,6 +13,7 @@
 #include "jit/ir/scatter.h"
 #include "runtime/measure/domain.h"
 #include "runtime/measure/lines.h"
+#include "runtime/measure/settled.h"
 #include "runtime/measure/value_work.h"
 #include "runtime/measure/windows_apart.h"
 #include "schedules/space/analysis/product_order.h"
@@ -364,7 +365,7 @@ ir::Program with_fewest_products(ir::Program program, std::span<const int64_t> d
 }  // namespace
 
 Work work_of(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target) {
-  const ir::Program ordered = in_cheapest_orders(program, dims);
+  const ir::Program ordered = in_cheapest_orders(with_settled_indices(program, dims), dims);
   const ir::Program least = with_windows_apart(with_fewest_products(ordered, dims, target), dims);
   return Counter(least, dims, target).run();
 }

@@ -302,3 +302,17 @@ TEST_CASE("work: cold tensors and what data choose from a large one come from me
       "x86" + l3);
   CHECK(twice.memory_lines < 120 * 1024);
 }
+
+TEST_CASE("work: what indices tell takes no operations, however it is written") {
+  // An index of one value, a stage that reads nothing, and elements that are all the same.
+  const Work one =
+      work("op f(A: i64[M,N]) -> (Y: i64[D]) { Y[i] = sum[r,s](A[r,s]*relu(i)) } M=90 N=80 D=1");
+  CHECK(one.operations == 0);
+  CHECK(one.bytes_read == 0);
+  const std::string ranks =
+      "op f(A: i32[M,N]) -> (Y: i32[M,N]) { p[j in 0..N] = cast<i32>(j); "
+      "Y[i,j] = sum[k](A[i,k] < A[i,j] || p[k] < p[j]) } M=9 N=80";
+  CHECK(work(ranks).singles.all > 9 * 80 * 80);
+  CHECK(work(ranks + " A.stride=(80,0)").singles.all == 0);
+  CHECK(work(ranks + " A.stride=(0,1)").singles.all > 80 * 80);
+}
