@@ -16,6 +16,7 @@
 
 #include "runtime/machine/host.h"
 #include "runtime/threads/places.h"
+#include "runtime/threads/waking.h"
 
 namespace hone {
 
@@ -29,10 +30,17 @@ using Clock = std::chrono::steady_clock;
 /// What a worker's slot says; it parks only from kIdle.
 enum State : uint32_t { kIdle, kPosted, kRunning, kParked, kQuit };
 
+/// Parts of a worker's share that the caller tries where others sleep: how long one takes says how
+/// long all do. Fewer would leave the others waiting.
+/// Chosen: a call that wakes them loses a small part of its time (not measured).
+constexpr int64_t kParts = 8, kFewestParts = 4;
+
 /// One worker's mailbox and its share of the range at hand.
 struct alignas(64) Slot {
   std::atomic<uint32_t> state{kIdle};
   int64_t end = 0;
+  bool woken = false;         ///< by the post at hand
+  Clock::time_point began{};  ///< with it, where woken
   /// On a line of its own: others take from here.
   alignas(64) std::atomic<int64_t> next{0};
 };
@@ -55,6 +63,10 @@ class DefaultPool final : public ThreadPool {
  private:
   void serve(int worker);
   uint32_t await(Slot* slot);
+  void deal(int64_t n, int workers);
+  int post(int workers, bool wake);
+  bool wake_in_time(int64_t n, int workers);
+  void finish(int workers);
   void work(int worker);
   void keep_to_place(int worker);
 
@@ -65,6 +77,8 @@ class DefaultPool final : public ThreadPool {
   std::vector<std::thread> threads_;
   std::atomic<bool> busy_{false};
   Places places_;  ///< changed by who set busy_
+  Waking waking_;  ///< the same
+  Clock::time_point posted_{};
   // The job at hand: written before a slot is posted, read by who found it so.
   Task task_ = nullptr;
   void* context_ = nullptr;
@@ -72,7 +86,7 @@ class DefaultPool final : public ThreadPool {
   std::atomic<int> active_{0};  ///< shares dealt out; workers beyond have none
 };
 
-DefaultPool::DefaultPool(const PoolOptions& options) : spin_(options.spin) {
+DefaultPool::DefaultPool(const PoolOptions& options) : spin_(options.spin), waking_(options.spin) {
   const auto cores = options.cores.empty() ? usable_cores() : options.cores;
   int cpus = 0;
   for (const std::vector<int>& core : cores) cpus += static_cast<int>(core.size());
@@ -132,6 +146,7 @@ void DefaultPool::serve(int worker) {
       if (expected == kQuit) return;
       continue;
     }
+    if (slot.woken) slot.began = Clock::now();
     work(worker);
     slot.state.store(kIdle, std::memory_order_release);
   }
@@ -149,9 +164,84 @@ void DefaultPool::work(int worker) {
   }
 }
 
+void DefaultPool::deal(int64_t n, int workers) {
+  // A few pieces a worker: enough to even out, few enough to keep the ranges long.
+  grain_ = std::max<int64_t>(1, n / (workers * kFewestParts));
+  active_.store(workers, std::memory_order_relaxed);
+  const int64_t whole = n / workers, rest = n % workers;
+  int64_t begin = 0;
+  for (int w = 0; w < workers; ++w) {
+    Slot& slot = slots_[static_cast<size_t>(w)];
+    slot.next.store(begin, std::memory_order_relaxed);
+    begin += whole + (w < rest ? 1 : 0);
+    slot.end = begin;
+  }
+}
+
+/// Tells the workers of a job, and says how many of them sleep on.
+int DefaultPool::post(int workers, bool wake) {
+  int asleep = 0;
+  posted_ = Clock::now();
+  for (int w = 1; w < workers; ++w) {
+    Slot& slot = slots_[static_cast<size_t>(w)];
+    const uint32_t state = slot.state.load(std::memory_order_relaxed);
+    if (state == kPosted || state == kRunning) continue;  // told before
+    if (state == kParked && !wake) {
+      ++asleep;
+      continue;
+    }
+    slot.woken = state == kParked;
+    if (slot.state.exchange(kPosted, std::memory_order_acq_rel) == kParked) {
+      futex_wake(&slot.state);
+    }
+  }
+  return asleep;
+}
+
+/// The caller's own work while others sleep. True where waking them came to pay, and was done.
+bool DefaultPool::wake_in_time(int64_t n, int workers) {
+  Slot& own = slots_[0];
+  const int64_t part = std::max<int64_t>(1, grain_ / kParts);
+  int64_t done = 0;
+  while (own.next.load(std::memory_order_relaxed) < own.end) {
+    const int64_t piece = done == 0 ? part : grain_;
+    const int64_t begin = own.next.fetch_add(piece, std::memory_order_relaxed);
+    if (begin >= own.end) break;
+    const int64_t end = std::min(begin + piece, own.end);
+    task_(context_, begin, end, 0);
+    done += end - begin;
+    if (waking_.pays(static_cast<double>(done), static_cast<double>(n), Clock::now())) {
+      post(workers, true);
+      return true;
+    }
+  }
+  return false;
+}
+
+void DefaultPool::finish(int workers) {
+  bool woke = false, all = true;
+  Clock::time_point last = posted_;
+  for (int w = 1; w < workers; ++w) {
+    Slot& slot = slots_[static_cast<size_t>(w)];
+    uint32_t expected = kPosted;
+    const bool unseen =
+        slot.state.compare_exchange_strong(expected, kIdle, std::memory_order_acq_rel);
+    // It runs its last piece; give way when that takes long or its CPU is busy with us.
+    for (int round = 1; slot.state.load(std::memory_order_acquire) == kRunning; ++round) {
+      round % 4096 == 0 ? static_cast<void>(sched_yield()) : _mm_pause();
+    }
+    if (!slot.woken) continue;
+    slot.woken = false;
+    woke = true;
+    all = all && !unseen;
+    if (!unseen) last = std::max(last, slot.began);
+  }
+  if (woke) waking_.woke((all ? last : Clock::now()) - posted_);
+}
+
 void DefaultPool::parallel_for(int64_t n, Task task, void* context) {
   if (n <= 0) return;
-  const int64_t workers = std::min<int64_t>(n, size());
+  const int workers = static_cast<int>(std::min<int64_t>(n, size()));
   if (workers == 1 || busy_.exchange(true, std::memory_order_acquire)) {
     task(context, 0, n, 0);
     return;
@@ -160,33 +250,14 @@ void DefaultPool::parallel_for(int64_t n, Task task, void* context) {
   if (const int worker = places_.enter(sched_getcpu()); worker > 0) keep_to_place(worker);
   task_ = task;
   context_ = context;
-  // A few pieces a worker: enough to even out, few enough to keep the ranges long.
-  grain_ = std::max<int64_t>(1, n / (workers * 4));
-  active_.store(static_cast<int>(workers), std::memory_order_relaxed);
-  const int64_t whole = n / workers, rest = n % workers;
-  int64_t begin = 0;
-  for (int64_t w = 0; w < workers; ++w) {
-    Slot& slot = slots_[static_cast<size_t>(w)];
-    slot.next.store(begin, std::memory_order_relaxed);
-    begin += whole + (w < rest ? 1 : 0);
-    slot.end = begin;
-  }
-  for (int64_t w = 1; w < workers; ++w) {
-    Slot& slot = slots_[static_cast<size_t>(w)];
-    if (slot.state.exchange(kPosted, std::memory_order_acq_rel) == kParked) {
-      futex_wake(&slot.state);
-    }
-  }
+  deal(n, workers);
+  waking_.begin(workers, Clock::now());
+  // Of few iterations one is too much to try.
+  bool alone = post(workers, n < workers * kFewestParts) > 0;
+  if (alone) alone = !wake_in_time(n, workers);
   work(0);
-  for (int64_t w = 1; w < workers; ++w) {
-    Slot& slot = slots_[static_cast<size_t>(w)];
-    uint32_t expected = kPosted;
-    if (slot.state.compare_exchange_strong(expected, kIdle, std::memory_order_acq_rel)) continue;
-    // It runs its last piece; give way when that takes long or its CPU is busy with us.
-    for (int round = 1; slot.state.load(std::memory_order_acquire) == kRunning; ++round) {
-      round % 4096 == 0 ? static_cast<void>(sched_yield()) : _mm_pause();
-    }
-  }
+  finish(workers);
+  waking_.end(alone, Clock::now());
   busy_.store(false, std::memory_order_release);
 }
 

@@ -19,7 +19,8 @@ struct PoolOptions {
 
 /// The default pool: workers that spin for a bounded time, then sleep on a futex. A range is dealt
 /// out evenly, so that the same worker meets the same data again; who is done takes from the
-/// others. While another thread uses the pool, a call runs its range alone.
+/// others. While another thread uses the pool, a call runs its range alone. So do calls too short
+/// to wake workers that sleep (waking.h).
 std::unique_ptr<ThreadPool> make_pool(const PoolOptions& options = {});
 
 }  // namespace hone::runtime

@@ -219,6 +219,34 @@ TEST_CASE("pool: covers every range once, whatever the sizes") {
   }
 }
 
+TEST_CASE("pool: a short call leaves those asleep who sleep, a long one wakes them") {
+  const auto pool = make_pool({2, std::chrono::microseconds(1)});
+  const auto others = [&](std::chrono::microseconds each) {
+    usleep(500);
+    struct Job {
+      std::chrono::microseconds each;
+      std::atomic<int> by_others{0};
+    } job{each, {}};
+    const auto task = [](void* context, int64_t begin, int64_t end, int worker) {
+      auto& j = *static_cast<Job*>(context);
+      const auto until = std::chrono::steady_clock::now() + (end - begin) * j.each;
+      while (j.each.count() > 0 && std::chrono::steady_clock::now() < until) {
+      }
+      if (worker > 0) j.by_others += static_cast<int>(end - begin);
+    };
+    pool->parallel_for(64, task, &job);
+    return job.by_others.load();
+  };
+  // On a busy machine a short call may be interrupted, and a long one end before the other comes.
+  int shared_short = 0, shared_long = 0;
+  for (int i = 0; i < 20; ++i) {
+    shared_short += others(std::chrono::microseconds(0)) > 0;
+    shared_long += others(std::chrono::microseconds(50)) > 0;
+  }
+  CHECK(shared_short < 10);
+  CHECK(shared_long > 0);
+}
+
 TEST_CASE("pool: several threads use it at a time") {
   const auto pool = make_pool({3});
   std::atomic<int> failures{0};
