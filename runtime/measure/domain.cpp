@@ -35,6 +35,16 @@ bool is_closed(const ir::Expr& e) {
   return closed;
 }
 
+bool is_zero_outside(const ir::Expr& e) {
+  if (!is_int(e->type)) return false;
+  int64_t otherwise = 1;
+  if (e->op == ir::Op::kLoad) {
+    return e->guarded && ir::is_const(e->args.back(), &otherwise) && otherwise == 0;
+  }
+  const bool passes = e->op == ir::Op::kMul || e->op == ir::Op::kNeg || e->op == ir::Op::kCast;
+  return passes && std::any_of(e->args.begin(), e->args.end(), is_zero_outside);
+}
+
 bool is_one_to_one(const ir::Expr& index) {
   bool affine = true;
   ir::visit(index, [&](const ir::Expr& x) {
@@ -232,9 +242,25 @@ double Domain::deciding(const ir::Expr& e, size_t arg) const {
       const double held = share(e->args[1 - arg]);
       return e->op == ir::Op::kAnd ? held : otherwise(held);
     }
+    case ir::Op::kMul:
+      return is_int(e->type) ? present(e->args[1 - arg]) : 1;
     default:
       return 1;
   }
+}
+
+/// The share of points at which a factor of integers is not surely 0.
+double Domain::present(const ir::Expr& factor) const {
+  if (!is_zero_outside(factor)) return 1;
+  if (factor->op != ir::Op::kLoad) {
+    double least = 1;
+    for (const ir::Expr& a : factor->args) least = std::min(least, present(a));
+    return least;
+  }
+  const ir::Buffer* b = program_.buffer(factor->name);
+  if (!b) return 1;
+  const double all = points(vars_of(factor));
+  return all > 0 ? inside(b->shape, {factor->args.data(), b->shape.size()}) / all : 1;
 }
 
 /// No fewer values than a numbered expression takes.

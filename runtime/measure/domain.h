@@ -24,6 +24,8 @@ bool is_scaled(const ir::Expr& index);
 
 /// True of what indices and dims decide, not tensors or scalars of the call.
 bool is_closed(const ir::Expr& e);
+/// True of integers that are 0 wherever a read of theirs lies outside its tensor.
+bool is_zero_outside(const ir::Expr& e);
 
 /// How many values the variables of a stage take at given dims: all together, some of them, or an
 /// expression of them. Where data decide they are as many as `work_of` says.
@@ -38,7 +40,7 @@ class Domain {
   /// The share of the points at which a condition holds: counted at a sample, 1 where data decide.
   double share(const ir::Expr& condition) const;
   /// In what share of cases argument `arg` of a choice, an `and` or an `or` decides its value, by
-  /// what indices say.
+  /// what indices say. So does a factor of integers where the other is not 0 outside a tensor.
   double deciding(const ir::Expr& e, size_t arg) const;
   /// Elements of a tensor of that shape which an access reads or writes, each once. An index that
   /// is read from data is taken to be drawn evenly.
@@ -65,6 +67,7 @@ class Domain {
     double extent = 0;   ///< how many of them
   };
 
+  double present(const ir::Expr& factor) const;
   ir::Expr numbered(const ir::Expr& e) const;
   void add(const ir::IndexVar& v);
   static double most_of(ir::Expr end);

@@ -107,12 +107,44 @@ ValueWork::ValueWork(const ir::Program& program, const ir::Target& target, const
 
 void ValueWork::add_reduction(const ir::Stage& stage) {
   if (is_closed(stage.value)) return;  // what indices tell of a sum may be known beforehand
-  const double n = share_ * apart(stage.value, kMostApart, [&](const ir::Expr& e) {
-                     return std::min(domain_.points(moving(e)), varying(e, moving(e)) + 1);
-                   });
+  const double points = apart(stage.value, kMostApart, [&](const ir::Expr& e) {
+    return std::min(domain_.points(moving(e)), varying(e, moving(e)) + 1);
+  });
+  const double n = share_ * std::min(points, distinct_terms(stage));
   operations += n;
   const bool fused = is_product(stage.value) && is_float(stage.accumulate);
   count(stage.value, stage.accumulate, n, fused ? 0 : n);
+}
+
+/// Terms of a sum that are other elements, of all results: the same one again is as good as once,
+/// times its number.
+double ValueWork::distinct_terms(const ir::Stage& stage) const {
+  bool repeats = false, known = true;
+  double terms = 1;
+  const auto fixed = [&](const ir::Expr& x) {
+    const bool outer = x->op == ir::Op::kVar && !stage.is_reduction_var(x->name);
+    return outer ? ir::make_int(0) : ir::Expr();
+  };
+  const auto look = [&](const auto& self, const ir::Expr& e) -> void {
+    known = known && e->op != ir::Op::kVar;
+    if (e->op != ir::Op::kLoad) {
+      for (const ir::Expr& a : e->args) self(self, a);
+      return;
+    }
+    const ir::Buffer* b = program_.buffer(e->name);
+    std::vector<ir::Expr> indices;
+    for (size_t d = 0; b && d < b->shape.size(); ++d) {
+      indices.push_back(ir::rewrite(e->args[d], fixed));
+      repeats |= e->args[d]->has(ir::Op::kDiv) || e->args[d]->has(ir::Op::kShr);
+      known = known && is_closed(e->args[d]);
+    }
+    if (b) terms *= elements_of(*b, indices, domain_);
+  };
+  look(look, stage.value);
+  if (!repeats || !known) return INFINITY;
+  Vars outer;
+  for (const ir::IndexVar& v : stage.vars) outer.insert(v.name);
+  return (terms + 1) * domain_.points(outer);
 }
 
 double ValueWork::points(const ir::Expr& e) const { return times(e) * share_; }
@@ -226,7 +258,9 @@ double ValueWork::varying(const ir::Expr& e, const Vars& names) const {
   for (size_t i = is_chosen_by_indices(e) ? 1 : 0; i < e->args.size(); ++i) {
     const double own = varying(e->args[i], names);
     sum += own;
-    if (is_nan_outside(e) && is_nan_outside(e->args[i])) least = std::min(least, own);
+    const bool nan = is_nan_outside(e) && is_nan_outside(e->args[i]);
+    const bool zero = e->op == ir::Op::kMul && is_zero_outside(e->args[i]);
+    if (nan || zero) least = std::min(least, own);
   }
   return std::min(least, sum);
 }

@@ -30,6 +30,7 @@ class ValueWork {
   Work::Slots singles, doubles;
 
  private:
+  double distinct_terms(const ir::Stage& stage) const;
   /// A part and in which share of the points it is needed.
   void add(const ir::Expr& e, bool added, double needed);
   /// Counts `n` instructions; `adds` of them are additions and the like without a product.

@@ -130,7 +130,7 @@ class Counter {
     // Of a temporary no more than is read, which lies inside its `where`. What goes on from earlier
     // elements needs those as well.
     const bool temporary = output.role == ir::Role::kTemp && !ir::is_recurrence(stage);
-    const double read = temporary ? read_[output.name] / size_of(output, domain) : where;
+    const double read = temporary ? read_of(output.name) / size_of(output, domain) : where;
     // Of products of combinations none is left out, whichever results choose among them.
     const bool whole = std::any_of(program_.transformed.begin(), program_.transformed.end(),
                                    [&](const auto& t) { return t.products == stage.name; });
@@ -153,7 +153,7 @@ class Counter {
     const double touched =
         stage.from_old ? std::min(all, domain.points(vars_of_terms(stage)) * where) : all;
     written_[output.name] += touched;
-    if (stage.from_old) read_[output.name] += touched;
+    if (stage.from_old) read_[output.name]["old"] += touched;
     each_expr(stage, [&](const ir::Expr& root) {
       each_load(root, domain, 1, [&](const ir::Expr& e, double chosen) {
         const ir::Buffer* b = program_.buffer(e->name);
@@ -165,7 +165,8 @@ class Counter {
         const double from = told ? INFINITY : drawn_from(*b, indices, domain);
         const double reach = std::min(from, elements_of(*b, indices, domain));
         const double elements = std::min(most, reach) * needed * chosen;
-        read_[b->name] += elements;
+        double& same = read_[b->name][ir::print(e)];
+        same = std::max(same, elements);
         if (told) {
           double& apart = strided_[b->name];
           const double most = std::min(elements, distinct(*b, domain));
@@ -179,6 +180,14 @@ class Counter {
         lines = std::max(lines, gathered_lines(*b, elements / repeats, row, from));
       });
     });
+  }
+
+  double read_of(const std::string& buffer) const {
+    double sum = 0;
+    const auto reads = read_.find(buffer);
+    if (reads == read_.end()) return 0;
+    for (const auto& [text, elements] : reads->second) sum += elements;
+    return sum;
   }
 
   /// Elements that may be chosen: all along dims that data index, as far as their type reaches,
@@ -255,7 +264,7 @@ class Counter {
     if (domains_.empty() || (b.role == ir::Role::kTemp && !is_bound(b.name))) return;
     const double each = hone::size_of(b.type);
     const double bytes = std::min(distinct(b, domains_[0]) * each, bytes_behind(b));
-    const double read = std::min(bytes, read_[b.name] * each);
+    const double read = std::min(bytes, read_of(b.name) * each);
     const double written = b.role == ir::Role::kOutput || b.role == ir::Role::kInOut
                                ? std::min(bytes, written_[b.name] * each)
                                : 0;
@@ -286,9 +295,11 @@ class Counter {
   std::span<const int64_t> dims_;
   const ir::Target& target_;
   Work work_;
-  std::vector<Domain> domains_;                   ///< per stage
-  Vars bound_;                                    ///< buffers that the call finds ready
-  std::map<std::string, double> read_, written_;  ///< elements, by the buffer
+  std::vector<Domain> domains_;            ///< per stage
+  Vars bound_;                             ///< buffers that the call finds ready
+  std::map<std::string, double> written_;  ///< elements, by the buffer
+  /// The same, by the text of the read as well: what is read again is in a register.
+  std::map<std::string, std::map<std::string, double>> read_;
   std::map<std::string, double> behind_;   ///< bytes, of temporaries that the call finds ready
   std::map<std::string, double> strided_;  ///< bytes of lines that one access reads, at best
   /// Bytes of lines that data choose, by the buffer and the text of the read.

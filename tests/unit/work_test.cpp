@@ -316,3 +316,21 @@ TEST_CASE("work: what indices tell takes no operations, however it is written") 
   CHECK(work(ranks + " A.stride=(80,0)").singles.all == 0);
   CHECK(work(ranks + " A.stride=(0,1)").singles.all > 80 * 80);
 }
+
+TEST_CASE("work: integers are 0 times whatever stands outside a tensor") {
+  const auto of = [](const std::string& type) {
+    return work("op f(A: " + type + "[N], B: " + type + "[M]) -> (Y: " + type +
+                "[]) { Y[] = max[n](A[n]*(B[n + 5] else 0)*A[n]) } "
+                "N=64000 M=645");
+  };
+  const Work integers = of("i32"), floats = of("f32");
+  CHECK(integers.bytes_read <= 4 * (640 + 645));
+  CHECK(integers.operations <= 3 * 641);
+  CHECK(floats.bytes_read >= 4 * 64000);
+  CHECK(floats.operations >= 64000);
+}
+
+TEST_CASE("work: the same element several times counts once in a sum") {
+  const std::string twice = "op f(A: i32[N,K]) -> (Y: i32[]) { Y[] = sum[n in 0..N,k](A[n/2,k]) }";
+  CHECK(work(twice + " N=200 K=100").operations <= 100 * 100);
+}
