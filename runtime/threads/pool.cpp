@@ -30,10 +30,10 @@ using Clock = std::chrono::steady_clock;
 /// What a worker's slot says; it parks only from kIdle.
 enum State : uint32_t { kIdle, kPosted, kRunning, kParked, kQuit };
 
-/// Parts of a worker's share that the caller tries where others sleep: how long one takes says how
-/// long all do. Fewer would leave the others waiting.
+/// Pieces of a worker's share: enough to even out, few enough to keep the ranges long. Where others
+/// sleep the caller tries a part of one first.
 /// Chosen: a call that wakes them loses a small part of its time (not measured).
-constexpr int64_t kParts = 8, kFewestParts = 4;
+constexpr int64_t kPieces = 4, kParts = 8;
 
 /// One worker's mailbox and its share of the range at hand.
 struct alignas(64) Slot {
@@ -65,7 +65,7 @@ class DefaultPool final : public ThreadPool {
   uint32_t await(Slot* slot);
   void deal(int64_t n, int workers);
   int post(int workers, bool wake);
-  bool wake_in_time(int64_t n, int workers);
+  bool wake_in_time(int workers);
   void finish(int workers);
   void work(int worker);
   void keep_to_place(int worker);
@@ -165,8 +165,7 @@ void DefaultPool::work(int worker) {
 }
 
 void DefaultPool::deal(int64_t n, int workers) {
-  // A few pieces a worker: enough to even out, few enough to keep the ranges long.
-  grain_ = std::max<int64_t>(1, n / (workers * kFewestParts));
+  grain_ = std::max<int64_t>(1, n / (workers * kPieces));
   active_.store(workers, std::memory_order_relaxed);
   const int64_t whole = n / workers, rest = n % workers;
   int64_t begin = 0;
@@ -199,7 +198,8 @@ int DefaultPool::post(int workers, bool wake) {
 }
 
 /// The caller's own work while others sleep. True where waking them came to pay, and was done.
-bool DefaultPool::wake_in_time(int64_t n, int workers) {
+bool DefaultPool::wake_in_time(int workers) {
+  if (waking_.are_few()) return false;
   Slot& own = slots_[0];
   const int64_t part = std::max<int64_t>(1, grain_ / kParts);
   int64_t done = 0;
@@ -210,7 +210,7 @@ bool DefaultPool::wake_in_time(int64_t n, int workers) {
     const int64_t end = std::min(begin + piece, own.end);
     task_(context_, begin, end, 0);
     done += end - begin;
-    if (waking_.pays(static_cast<double>(done), static_cast<double>(n), Clock::now())) {
+    if (waking_.pays(done, Clock::now())) {
       post(workers, true);
       return true;
     }
@@ -251,10 +251,9 @@ void DefaultPool::parallel_for(int64_t n, Task task, void* context) {
   task_ = task;
   context_ = context;
   deal(n, workers);
-  waking_.begin(workers, Clock::now());
-  // Of few iterations one is too much to try.
-  bool alone = post(workers, n < workers * kFewestParts) > 0;
-  if (alone) alone = !wake_in_time(n, workers);
+  waking_.begin(n, workers, Clock::now());
+  const bool asleep = post(workers, waking_.are_few() && waking_.pays_at_once()) > 0;
+  const bool alone = asleep && !wake_in_time(workers);
   work(0);
   finish(workers);
   waking_.end(alone, Clock::now());

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 
 namespace hone::runtime {
 
@@ -16,10 +19,14 @@ class Waking {
   /// `awake`: how long a worker stays so when nothing is to be done.
   explicit Waking(Duration awake) : awake_(awake) {}
 
-  /// A call begins, which `workers` could share, some of them asleep.
-  void begin(int workers, Clock::time_point now);
-  /// True where what is left gains more than waking costs, after `done` of `all` iterations.
-  bool pays(double done, double all, Clock::time_point now) const;
+  /// A call of `n` iterations begins, which `workers` could share.
+  void begin(int64_t n, int workers, Clock::time_point now);
+  /// True of too few iterations to try one before the others are woken.
+  bool are_few() const;
+  /// Whether few iterations gain more than waking costs, by what as many took before.
+  bool pays_at_once() const;
+  /// True where what is left gains more than waking costs, after `done` iterations.
+  bool pays(int64_t done, Clock::time_point now) const;
   /// The call has ended; `alone` where workers slept all the time.
   void end(bool alone, Clock::time_point now);
   /// Workers were woken, and all were there, or the call had ended, `after` so long.
@@ -35,7 +42,12 @@ class Waking {
   Duration cost_{20};
   Duration lost_{0};  ///< by calls alone, each close to the one before
   Clock::time_point begun_{}, ended_{};
+  int64_t n_ = 1;
   int workers_ = 1;
+  /// Of one thread, by the number of iterations. Calls do not say what they are for, so those that
+  /// are alike in this are taken together.
+  /// Chosen: few iterations for many workers (not measured).
+  std::array<std::optional<Duration>, 64> usual_{};
 };
 
 }  // namespace hone::runtime

@@ -14,10 +14,10 @@ struct Line {
   Waking::Clock::time_point after(int us) { return now += microseconds(us); }
 };
 
-/// A call of 10 us in which 1 of 100 iterations takes 0.1 us.
+/// A call of 100 iterations in 10 us.
 bool call_wakes(Waking& waking, Line& time, int pause) {
-  waking.begin(2, time.after(pause));
-  const bool wakes = waking.pays(10, 100, time.after(1));
+  waking.begin(100, 2, time.after(pause));
+  const bool wakes = waking.pays(10, time.after(1));
   waking.end(!wakes, time.after(9));
   return wakes;
 }
@@ -25,23 +25,39 @@ bool call_wakes(Waking& waking, Line& time, int pause) {
 }  // namespace
 
 TEST_CASE("waking: long calls wake those who sleep, short ones do not") {
-  Waking waking(microseconds(50));
-  Line time;
-  waking.begin(2, time.now);
-  CHECK(!waking.pays(1, 10, time.after(1)));     // 9 us are left
-  CHECK(waking.pays(1, 100, time.now));          // 99
-  CHECK(!waking.pays(99, 100, time.after(98)));  // 1
+  const auto pays = [](int64_t n, int64_t done, int workers) {
+    Waking waking(microseconds(50));
+    Line time;
+    waking.begin(n, workers, time.now);
+    return waking.pays(done, time.after(static_cast<int>(done)));
+  };
+  CHECK(!pays(10, 1, 2));    // 9 us are left
+  CHECK(pays(100, 1, 2));    // 99 us
+  CHECK(!pays(100, 99, 2));  // 1 us
+  CHECK(!pays(41, 1, 2));    // 40 us, of which two workers gain 20
+  CHECK(pays(41, 1, 16));    // and sixteen 37
 }
 
-TEST_CASE("waking: more workers gain more") {
+TEST_CASE("waking: of few iterations it is known what they took before") {
+  Waking waking(microseconds(50));
   Line time;
-  const auto pays = [&](int workers) {
-    Waking waking(microseconds(50));
-    waking.begin(workers, time.now);
-    return waking.pays(1, 41, time.now + microseconds(1));
+  const auto at_once = [&](int64_t n, int us) {
+    waking.begin(n, 2, time.after(1000));
+    REQUIRE(waking.are_few());
+    const bool wakes = waking.pays_at_once();
+    waking.end(!wakes, time.after(us));
+    return wakes;
   };
-  CHECK(!pays(2));
-  CHECK(pays(16));
+  CHECK(at_once(3, 2));  // nothing is known
+  CHECK(!at_once(3, 2));
+  CHECK(at_once(5, 2000));
+  CHECK(at_once(5, 2000));
+  CHECK(!at_once(3, 2));
+  // It may take longer than it did, at least once.
+  int calls = 0;
+  while (!at_once(3, 2000)) REQUIRE(++calls < 5);
+  waking.begin(8, 2, time.after(1000));
+  CHECK(!waking.are_few());
 }
 
 TEST_CASE("waking: short calls that follow one another closely wake the others soon") {
@@ -60,8 +76,11 @@ TEST_CASE("waking: what it costs is learnt") {
   CHECK(waking.cost() < before);
   CHECK(waking.cost() < microseconds(5));
   Line time;
-  waking.begin(2, time.now);
-  CHECK(waking.pays(1, 20, time.after(1)));  // 19 us
-  for (int i = 0; i < 50; ++i) waking.woke(microseconds(400));
-  CHECK(!waking.pays(1, 20, time.now));
+  waking.begin(20, 2, time.now);
+  CHECK(waking.pays(1, time.after(1)));  // 19 us
+  for (int i = 0; i < 50; ++i) waking.woke(microseconds(40));
+  CHECK(!waking.pays(1, time.now));
+  // Who has no core for long is not waited for the less.
+  for (int i = 0; i < 50; ++i) waking.woke(microseconds(90000));
+  CHECK(waking.cost() <= microseconds(100));
 }
