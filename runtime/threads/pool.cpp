@@ -183,7 +183,7 @@ int DefaultPool::post(int workers, bool wake) {
   posted_ = Clock::now();
   for (int w = 1; w < workers; ++w) {
     Slot& slot = slots_[static_cast<size_t>(w)];
-    const uint32_t state = slot.state.load(std::memory_order_relaxed);
+    const uint32_t state = slot.state.load(std::memory_order_acquire);
     if (state == kPosted || state == kRunning) continue;  // told before
     if (state == kParked && !wake) {
       ++asleep;
