@@ -46,27 +46,50 @@ bool is_told_by_indices(const ir::Program& program, const ir::Stage& stage) {
          ir::scattered_vars(stage).empty();
 }
 
+/// Nodes of a value that readers may compute for themselves.
+/// Chosen: stages that read one another would grow by powers (not measured).
+constexpr uint64_t kMostNodes = 256;
+
 class Settling {
  public:
   Settling(const ir::Program& program, const ir::Stage& stage, std::span<const int64_t> dims)
       : program_(program), domain_(program, stage, dims), vars_(settled_vars(stage, domain_)) {}
 
+  /// Stages that indices tell stand where a whole comparison, or all of the value, is told so. Else
+  /// a table that is read would be computed again for each reader.
   ir::Expr operator()(const ir::Expr& e) const {
     if (!e) return e;
-    return ir::rewrite(with_values(e, vars_), [&](const ir::Expr& x) {
-      return x->op == ir::Op::kLoad && !x->guarded ? load(x) : ir::Expr();
+    const ir::Expr plain = rewritten(with_values(e, vars_), false);
+    if (const ir::Expr told = rewritten(plain, true); is_closed(told)) return told;
+    return ir::rewrite(plain, [&](const ir::Expr& x) {
+      const bool compares = x->op == ir::Op::kEq || x->op == ir::Op::kNe || x->op == ir::Op::kLt ||
+                            x->op == ir::Op::kLe;
+      const ir::Expr told = compares ? rewritten(x, true) : ir::Expr();
+      return told && is_closed(told) ? told : ir::Expr();
     });
   }
 
  private:
-  ir::Expr load(const ir::Expr& e) const {
+  ir::Expr rewritten(const ir::Expr& e, bool tell) const {
+    return ir::rewrite(e, [&](const ir::Expr& x) {
+      if (x->op != ir::Op::kLoad || x->guarded) return ir::Expr();
+      return tell ? told(x) : with_repeats(x);
+    });
+  }
+
+  /// The value of a stage that indices tell; null of others.
+  ir::Expr told(const ir::Expr& e) const {
+    const ir::Stage* made = program_.producer(e->name);
+    const bool small = made && ir::tree_size(made->value) <= kMostNodes;
+    if (!small || !is_told_by_indices(program_, *made)) return {};
+    Values at;
+    for (size_t d = 0; d < made->out_index.size(); ++d) at[made->out_index[d]->name] = e->args[d];
+    return with_values(made->value, at);
+  }
+
+  /// The read with index 0 along dims whose elements are all one; null where there are none.
+  ir::Expr with_repeats(const ir::Expr& e) const {
     const ir::Buffer* b = program_.buffer(e->name);
-    const ir::Stage* made = b ? program_.producer(e->name) : nullptr;
-    if (made && is_told_by_indices(program_, *made)) {
-      Values at;
-      for (size_t d = 0; d < made->out_index.size(); ++d) at[made->out_index[d]->name] = e->args[d];
-      return with_values(made->value, at);
-    }
     if (!b) return {};
     std::vector<ir::Expr> indices = e->args;
     for (size_t d = 0; d < b->shape.size() && d < indices.size(); ++d) {

@@ -315,6 +315,11 @@ TEST_CASE("work: what indices tell takes no operations, however it is written") 
   CHECK(work(ranks).singles.all > 9 * 80 * 80);
   CHECK(work(ranks + " A.stride=(80,0)").singles.all == 0);
   CHECK(work(ranks + " A.stride=(0,1)").singles.all > 80 * 80);
+  // A table is computed once, however often it is read.
+  const Work table = work(
+      "op f(X: u8[N]) -> (Y: i32[N]) { t[v in 0..256] = "
+      "cast<i32>(v*v%251); Y[i] = t[X[i]] } N=100000");
+  CHECK(table.singles.all < 256 * 40);
 }
 
 TEST_CASE("work: integers are 0 times whatever stands outside a tensor") {
