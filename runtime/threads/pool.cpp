@@ -39,7 +39,8 @@ constexpr int64_t kPieces = 4, kParts = 8;
 struct alignas(64) Slot {
   std::atomic<uint32_t> state{kIdle};
   int64_t end = 0;
-  bool woken = false;         ///< by the post at hand
+  bool posted = false;        ///< told of the job at hand; the caller's to know
+  bool woken = false;         ///< by that
   Clock::time_point began{};  ///< with it, where woken
   /// On a line of its own: others take from here.
   alignas(64) std::atomic<int64_t> next{0};
@@ -65,8 +66,13 @@ class DefaultPool final : public ThreadPool {
   uint32_t await(Slot* slot);
   void deal(int64_t n, int workers);
   int post(int workers, bool wake);
-  bool wake_in_time(int workers);
-  void finish(int workers);
+  void work_until_waking(int workers);
+  /// Who came to a job, and when.
+  struct Came {
+    int workers = 1;
+    Waking::Duration after{0};
+  };
+  Came finish(int workers);
   void work(int worker);
   void keep_to_place(int worker);
 
@@ -76,9 +82,9 @@ class DefaultPool final : public ThreadPool {
   std::vector<Slot> slots_;  ///< slot 0 is the caller's
   std::vector<std::thread> threads_;
   std::atomic<bool> busy_{false};
-  Places places_;  ///< changed by who set busy_
-  Waking waking_;  ///< the same
-  Clock::time_point posted_{};
+  Places places_;               ///< changed by who set busy_
+  Waking waking_;               ///< the same
+  Clock::time_point posted_{};  ///< when who slept was woken
   // The job at hand: written before a slot is posted, read by who found it so.
   Task task_ = nullptr;
   void* context_ = nullptr;
@@ -180,15 +186,15 @@ void DefaultPool::deal(int64_t n, int workers) {
 /// Tells the workers of a job, and says how many of them sleep on.
 int DefaultPool::post(int workers, bool wake) {
   int asleep = 0;
-  posted_ = Clock::now();
   for (int w = 1; w < workers; ++w) {
     Slot& slot = slots_[static_cast<size_t>(w)];
+    if (slot.posted) continue;
     const uint32_t state = slot.state.load(std::memory_order_acquire);
-    if (state == kPosted || state == kRunning) continue;  // told before
     if (state == kParked && !wake) {
       ++asleep;
       continue;
     }
+    slot.posted = true;
     slot.woken = state == kParked;
     if (slot.state.exchange(kPosted, std::memory_order_acq_rel) == kParked) {
       futex_wake(&slot.state);
@@ -197,32 +203,36 @@ int DefaultPool::post(int workers, bool wake) {
   return asleep;
 }
 
-/// The caller's own work while others sleep. True where waking them came to pay, and was done.
-bool DefaultPool::wake_in_time(int workers) {
-  if (waking_.are_few()) return false;
-  Slot& own = slots_[0];
-  const int64_t part = std::max<int64_t>(1, grain_ / kParts);
+/// The caller's work while others sleep, until waking them pays or all is done.
+void DefaultPool::work_until_waking(int workers) {
   int64_t done = 0;
-  while (own.next.load(std::memory_order_relaxed) < own.end) {
-    const int64_t piece = done == 0 ? part : grain_;
-    const int64_t begin = own.next.fetch_add(piece, std::memory_order_relaxed);
-    if (begin >= own.end) break;
-    const int64_t end = std::min(begin + piece, own.end);
-    task_(context_, begin, end, 0);
-    done += end - begin;
-    if (waking_.pays(done, Clock::now())) {
+  for (int k = 0; k < workers; ++k) {
+    Slot& share = slots_[static_cast<size_t>(k)];
+    while (share.next.load(std::memory_order_relaxed) < share.end) {
+      const int64_t part = std::max<int64_t>(1, grain_ / kParts);
+      const int64_t piece = done < 2 * part ? part : grain_;
+      const int64_t begin = share.next.fetch_add(piece, std::memory_order_relaxed);
+      if (begin >= share.end) break;
+      const int64_t end = std::min(begin + piece, share.end);
+      task_(context_, begin, end, 0);
+      done += end - begin;
+      const Clock::time_point now = Clock::now();
+      if (!waking_.pays(done, now)) continue;
+      posted_ = now;
       post(workers, true);
-      return true;
+      return;
     }
   }
-  return false;
 }
 
-void DefaultPool::finish(int workers) {
-  bool woke = false, all = true;
-  Clock::time_point last = posted_;
+/// Waits for the workers of a job. How many came, the caller included, and how long after they were
+/// woken on average.
+DefaultPool::Came DefaultPool::finish(int workers) {
+  Came came;
+  int woken = 0;
   for (int w = 1; w < workers; ++w) {
     Slot& slot = slots_[static_cast<size_t>(w)];
+    if (!slot.posted) continue;
     uint32_t expected = kPosted;
     const bool unseen =
         slot.state.compare_exchange_strong(expected, kIdle, std::memory_order_acq_rel);
@@ -230,13 +240,15 @@ void DefaultPool::finish(int workers) {
     for (int round = 1; slot.state.load(std::memory_order_acquire) == kRunning; ++round) {
       round % 4096 == 0 ? static_cast<void>(sched_yield()) : _mm_pause();
     }
-    if (!slot.woken) continue;
-    slot.woken = false;
-    woke = true;
-    all = all && !unseen;
-    if (!unseen) last = std::max(last, slot.began);
+    if (slot.woken) {
+      ++woken;
+      came.after += (unseen ? Clock::now() : slot.began) - posted_;
+    }
+    came.workers += unseen ? 0 : 1;
+    slot.posted = slot.woken = false;
   }
-  if (woke) waking_.woke((all ? last : Clock::now()) - posted_);
+  if (woken > 0) came.after /= woken;
+  return came;
 }
 
 void DefaultPool::parallel_for(int64_t n, Task task, void* context) {
@@ -251,12 +263,15 @@ void DefaultPool::parallel_for(int64_t n, Task task, void* context) {
   task_ = task;
   context_ = context;
   deal(n, workers);
-  waking_.begin(n, workers, Clock::now());
-  const bool asleep = post(workers, waking_.are_few() && waking_.pays_at_once()) > 0;
-  const bool alone = asleep && !wake_in_time(workers);
+  const bool asleep = post(workers, false) > 0;
+  if (asleep) {
+    posted_ = Clock::now();
+    waking_.begin(reinterpret_cast<size_t>(task), n, workers, posted_);
+    waking_.pays_at_once() ? static_cast<void>(post(workers, true)) : work_until_waking(workers);
+  }
   work(0);
-  finish(workers);
-  waking_.end(alone, Clock::now());
+  const Came came = finish(workers);
+  if (asleep) waking_.end(came.workers, came.after, Clock::now());
   busy_.store(false, std::memory_order_release);
 }
 

@@ -16,48 +16,59 @@ struct Line {
 
 /// A call of 100 iterations in 10 us.
 bool call_wakes(Waking& waking, Line& time, int pause) {
-  waking.begin(100, 2, time.after(pause));
-  const bool wakes = waking.pays(10, time.after(1));
-  waking.end(!wakes, time.after(9));
+  waking.begin(0, 100, 2, time.after(pause));
+  static_cast<void>(waking.pays(10, time.after(1)));
+  const bool wakes = waking.pays(20, time.after(1));
+  waking.end(wakes ? 2 : 1, Waking::Duration(0), time.after(8));
   return wakes;
 }
 
 }  // namespace
 
 TEST_CASE("waking: long calls wake those who sleep, short ones do not") {
+  // An iteration takes 1 us, the first 5.
   const auto pays = [](int64_t n, int64_t done, int workers) {
     Waking waking(microseconds(50));
     Line time;
-    waking.begin(n, workers, time.now);
-    return waking.pays(done, time.after(static_cast<int>(done)));
+    waking.begin(0, n, workers, time.now);
+    CHECK(!waking.pays(1, time.after(5)));
+    return waking.pays(done, time.after(static_cast<int>(done - 1)));
   };
-  CHECK(!pays(10, 1, 2));    // 9 us are left
-  CHECK(pays(100, 1, 2));    // 99 us
+  CHECK(!pays(10, 2, 2));    // 8 us are left
+  CHECK(pays(100, 2, 2));    // 98 us
   CHECK(!pays(100, 99, 2));  // 1 us
-  CHECK(!pays(41, 1, 2));    // 40 us, of which two workers gain 20
-  CHECK(pays(41, 1, 16));    // and sixteen 37
+  CHECK(!pays(42, 2, 2));    // 40 us, of which two workers gain 20
+  CHECK(pays(42, 2, 16));    // and sixteen 37
+  Waking waking(microseconds(50));
+  Line time;
+  waking.begin(0, 100, 2, time.now);
+  CHECK(waking.pays(1, time.after(1000)));  // no cold cache takes so long
 }
 
 TEST_CASE("waking: of few iterations it is known what they took before") {
-  Waking waking(microseconds(50));
-  Line time;
-  const auto at_once = [&](int64_t n, int us) {
-    waking.begin(n, 2, time.after(1000));
-    REQUIRE(waking.are_few());
-    const bool wakes = waking.pays_at_once();
-    waking.end(!wakes, time.after(us));
-    return wakes;
-  };
-  CHECK(at_once(3, 2));  // nothing is known
-  CHECK(!at_once(3, 2));
-  CHECK(at_once(5, 2000));
-  CHECK(at_once(5, 2000));
-  CHECK(!at_once(3, 2));
-  // It may take longer than it did, at least once.
-  int calls = 0;
-  while (!at_once(3, 2000)) REQUIRE(++calls < 5);
-  waking.begin(8, 2, time.after(1000));
-  CHECK(!waking.are_few());
+  for (const int workers : {2, 16}) {
+    CAPTURE(workers);
+    Waking waking(microseconds(50));
+    Line time;
+    const auto at_once = [&](size_t kind, int us) {
+      waking.begin(kind, workers, workers, time.after(1000));
+      const bool wakes = waking.pays_at_once();
+      const int waking_takes = wakes ? 15 : 0;
+      waking.end(wakes ? workers : 1, Waking::Duration(waking_takes),
+                 time.after(waking_takes + (wakes ? us / workers : us)));
+      return wakes;
+    };
+    CHECK(at_once(1, 2));  // nothing is known
+    CHECK(!at_once(1, 2));
+    CHECK(at_once(2, 4000));
+    CHECK(at_once(2, 4000));
+    CHECK(!at_once(1, 2));
+    // It may take longer than it did, at least once.
+    int calls = 0;
+    while (!at_once(1, 4000)) REQUIRE(++calls < 5);
+    waking.begin(1, 4 * workers, workers, time.after(1000));
+    CHECK(!waking.pays_at_once());  // many: one is tried
+  }
 }
 
 TEST_CASE("waking: short calls that follow one another closely wake the others soon") {
@@ -69,18 +80,30 @@ TEST_CASE("waking: short calls that follow one another closely wake the others s
   for (int i = 0; i < 20; ++i) CHECK(!call_wakes(waking, time, 100));
 }
 
-TEST_CASE("waking: what it costs is learnt") {
+TEST_CASE("waking: what it costs is learnt, and forgotten") {
   Waking waking(microseconds(50));
-  const auto before = waking.cost();
-  for (int i = 0; i < 50; ++i) waking.woke(microseconds(4));
-  CHECK(waking.cost() < before);
-  CHECK(waking.cost() < microseconds(5));
   Line time;
-  waking.begin(20, 2, time.now);
-  CHECK(waking.pays(1, time.after(1)));  // 19 us
-  for (int i = 0; i < 50; ++i) waking.woke(microseconds(40));
-  CHECK(!waking.pays(1, time.now));
-  // Who has no core for long is not waited for the less.
-  for (int i = 0; i < 50; ++i) waking.woke(microseconds(90000));
+  const auto calls = [&](int count, int workers, int after) {
+    for (int i = 0; i < count; ++i) {
+      waking.begin(0, 100, 2, time.after(1000));
+      waking.end(workers, microseconds(after), time.after(100000));
+    }
+  };
+  const auto before = waking.cost();
+  calls(50, 2, 4);
+  CHECK(waking.cost() < before / 2);
+  const auto pays = [&] {
+    waking.begin(0, 21, 2, time.now);
+    static_cast<void>(waking.pays(1, time.after(1)));
+    return waking.pays(2, time.after(1));  // 19 us are left
+  };
+  CHECK(pays());
+  calls(50, 2, 40);
+  CHECK(!pays());
+  // Who has no core for long is not waited for the less, nor is that remembered for ever.
+  calls(50, 2, 90000);
+  CHECK(waking.cost() > before);
   CHECK(waking.cost() <= microseconds(100));
+  calls(1000, 1, 0);
+  CHECK(waking.cost() < before * 1.1);
 }
