@@ -73,8 +73,13 @@ std::map<std::string, std::set<std::string>> telling(const ir::Program& program,
     const ir::Stage& made = *program.stage(open.back());
     open.pop_back();
     std::set<std::string> told = out[made.name];
-    for (const ir::IndexVar& v : made.rvars) {
-      if (told.count(v.name) > 0) add_vars(told, v.lo), add_vars(told, v.hi);
+    for (size_t before = 0; before < told.size();) {
+      before = told.size();
+      for (const auto* vars : {&made.vars, &made.rvars}) {
+        for (const ir::IndexVar& v : *vars) {
+          if (told.count(v.name) > 0) add_vars(told, v.lo), add_vars(told, v.hi);
+        }
+      }
     }
     const auto tells = [&](const ir::Expr& index) {
       return std::any_of(told.begin(), told.end(),
@@ -92,7 +97,10 @@ std::map<std::string, std::set<std::string>> telling(const ir::Program& program,
       };
       ir::visit(reader.value, look);
       ir::visit(reader.where, look);
-      for (const ir::IndexVar& v : reader.rvars) ir::visit(v.lo, look), ir::visit(v.hi, look);
+      for (const ir::Expr& e : reader.out_index) ir::visit(e, look);
+      for (const auto* ends : {&reader.vars, &reader.rvars}) {
+        for (const ir::IndexVar& v : *ends) ir::visit(v.lo, look), ir::visit(v.hi, look);
+      }
       if (vars.size() > before) open.push_back(reader.name);
     }
   }
