@@ -207,6 +207,7 @@ double Domain::points(const Vars& names) const {
 double Domain::share(const ir::Expr& condition) const {
   if (!condition || !is_closed(condition)) return 1;
   const ir::Expr e = numbered(condition);
+  if (e->has(ir::Op::kVar)) return 1;  // of an index that the stage has not: nothing is known
   std::vector<int64_t> values = values_;
   uint64_t state = 1;
   int held = 0, inside = 0;
