@@ -207,7 +207,6 @@ double Domain::points(const Vars& names) const {
 double Domain::share(const ir::Expr& condition) const {
   if (!condition || !is_closed(condition)) return 1;
   const ir::Expr e = numbered(condition);
-  if (e->has(ir::Op::kVar)) return 1;  // of an index that the stage has not: nothing is known
   std::vector<int64_t> values = values_;
   uint64_t state = 1;
   int held = 0, inside = 0;
@@ -221,8 +220,6 @@ double Domain::share(const ir::Expr& condition) const {
       const int64_t x = whole.lo + static_cast<int64_t>((state >> 33) % width);
       values[program_.dims.size() + r] = x;
       if (ranges_[r].named.empty()) continue;
-      // The end of a range that an index beside it tells, one that comes later: not known yet.
-      if (ranges_[r].lo->has(ir::Op::kVar) || ranges_[r].hi->has(ir::Op::kVar)) continue;
       in = evaluate(ranges_[r].lo, values) <= x && x < evaluate(ranges_[r].hi, values);
     }
     if (!in) continue;

@@ -53,34 +53,23 @@ constexpr uint64_t kMostNodes = 256;
 class Settling {
  public:
   Settling(const ir::Program& program, const ir::Stage& stage, std::span<const int64_t> dims)
-      : program_(program),
-        stage_(stage),
-        domain_(program, stage, dims),
-        vars_(settled_vars(stage, domain_)) {}
+      : program_(program), domain_(program, stage, dims), vars_(settled_vars(stage, domain_)) {}
 
   /// Stages that indices tell stand where a whole comparison, or all of the value, is told so. Else
   /// a table that is read would be computed again for each reader.
   ir::Expr operator()(const ir::Expr& e) const {
     if (!e) return e;
     const ir::Expr plain = rewritten(with_values(e, vars_), false);
-    if (const ir::Expr told = rewritten(plain, true); is_known(told)) return told;
+    if (const ir::Expr told = rewritten(plain, true); is_closed(told)) return told;
     return ir::rewrite(plain, [&](const ir::Expr& x) {
       const bool compares = x->op == ir::Op::kEq || x->op == ir::Op::kNe || x->op == ir::Op::kLt ||
                             x->op == ir::Op::kLe;
       const ir::Expr told = compares ? rewritten(x, true) : ir::Expr();
-      return told && is_known(told) ? told : ir::Expr();
+      return told && is_closed(told) ? told : ir::Expr();
     });
   }
 
  private:
-  /// True of what the stage's own indices tell.
-  bool is_known(const ir::Expr& e) const {
-    const Vars names = vars_of(e);
-    return is_closed(e) && std::all_of(names.begin(), names.end(), [&](const std::string& v) {
-             return stage_.var(v) != nullptr;
-           });
-  }
-
   ir::Expr rewritten(const ir::Expr& e, bool tell) const {
     return ir::rewrite(e, [&](const ir::Expr& x) {
       if (x->op != ir::Op::kLoad || x->guarded) return ir::Expr();
@@ -110,7 +99,6 @@ class Settling {
   }
 
   const ir::Program& program_;
-  const ir::Stage& stage_;
   Domain domain_;
   Values vars_;
 };

@@ -34,12 +34,20 @@ class WindowFinder {
         out_.wrong = "terms of " + s_.name + " take more of " + out_.result + " and " +
                      out_.reduced + " than one sum of them";
       }
+      for (const ir::IndexVar& v : s_.rvars) check_range(v, var);
     }
     return std::move(out_);
   }
 
  private:
   static bool is_index(const ir::Expr& e) { return e->type == DType::kI64; }
+
+  /// What is reduced at a position alone has one range there.
+  void check_range(const ir::IndexVar& v, const std::string& var) {
+    if (!out_.wrong.empty() || v.name == out_.reduced) return;
+    if (!mentions_var(v.hi, var) && !(v.lo && mentions_var(v.lo, var))) return;
+    out_.wrong = "the range of " + v.name + " depends on " + var + ", along which windows move";
+  }
 
   /// Takes result and stride from the first index that has the reduced one beside one of the
   /// result.
