@@ -347,14 +347,38 @@ double Domain::values_inside(const ir::Expr& index, double extent) const {
   return std::min(values, extent);
 }
 
+/// For how many values of the only variable of a closed index it lies inside a dim of that extent.
+/// Of a long range some are looked at.
+double Domain::looked_at_inside(const ir::Expr& index, const std::string& var,
+                                double extent) const {
+  const auto at =
+      std::find_if(ranges_.begin(), ranges_.end(), [&](const Range& r) { return r.name == var; });
+  if (at == ranges_.end() || at->whole.hi < at->whole.lo) return 0;
+  const int64_t length = at->whole.hi - at->whole.lo + 1,
+                looks = std::min<int64_t>(length, kSample);
+  const ir::Expr e = numbered(index);
+  std::vector<int64_t> values = values_;
+  int64_t inside = 0;
+  for (int64_t i = 0; i < looks; ++i) {
+    values[program_.dims.size() + static_cast<size_t>(at - ranges_.begin())] =
+        at->whole.lo + (2 * i + 1) * length / (2 * looks);
+    const int64_t x = evaluate(e, values);
+    inside += 0 <= x && static_cast<double>(x) < extent;
+  }
+  return static_cast<double>(inside) * static_cast<double>(length) / static_cast<double>(looks);
+}
+
 double Domain::inside(const std::vector<ir::Expr>& shape, std::span<const ir::Expr> indices) const {
   Vars names;
   std::map<std::string, double> inside;  // values of a variable with which an index exists
   for (size_t d = 0; d < shape.size() && d < indices.size(); ++d) {
     const Vars own = vars_of(indices[d]);
     names.insert(own.begin(), own.end());
-    if (!is_scaled(indices[d])) continue;
-    const double values = values_inside(indices[d], closed(shape[d]));
+    if (own.size() != 1 || !is_closed(indices[d])) continue;
+    const double extent = closed(shape[d]);
+    const double values = is_scaled(indices[d])
+                              ? values_inside(indices[d], extent)
+                              : looked_at_inside(indices[d], *own.begin(), extent);
     double& least = inside.emplace(*own.begin(), values).first->second;
     least = std::min(least, values);
   }

@@ -339,3 +339,9 @@ TEST_CASE("work: the same element several times counts once in a sum") {
   const std::string twice = "op f(A: i32[N,K]) -> (Y: i32[]) { Y[] = sum[n in 0..N,k](A[n/2,k]) }";
   CHECK(work(twice + " N=200 K=100").operations <= 100 * 100);
 }
+
+TEST_CASE("work: what lies outside by a quotient of an index is not read") {
+  const std::string half =
+      "op f(A: f64[N,M]) -> (Y: f64[N]) { Y[i] = A[i,i/2] else 0 } N=1782 M=16";
+  CHECK(work(half).bytes_read == 8 * 32);
+}
