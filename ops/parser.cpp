@@ -234,9 +234,13 @@ void Parser::parse_arguments(Definition& d, bool outputs) {
   if (accept(")")) return;
   do {
     d.args.push_back(parse_argument(outputs));
-    if (d.args.size() > kMaxArgs) fail(d.args.back().span, "an op takes 128 arguments");
+    const size_t most = in_graph_ ? kMaxGraphArgs : kMaxArgs;
+    if (d.args.size() > most) {
+      fail(d.args.back().span,
+           fmt::format("{} takes {} arguments", in_graph_ ? "a graph" : "an op", most));
+    }
     if (!stuck_ && !token_.is(",") && !token_.is(")")) expected("`,` or `)`");
-    if (stuck_ && d.args.size() <= kMaxArgs) {
+    if (stuck_ && d.args.size() <= most) {
       d.headless = d.args.back().broken = true;
       recover_argument(outputs);
     }
@@ -248,6 +252,8 @@ Argument Parser::parse_argument(bool outputs) {
   Argument a;
   if (outputs) {
     a.role = ir::Role::kOutput;
+  } else if (in_graph_) {
+    a.constant = accept("const");
   } else if (accept("inout")) {
     a.role = ir::Role::kInOut;
   }
@@ -273,10 +279,13 @@ void Parser::parse_statements(Definition& d) {
   }
   while (!stuck_ && token_.kind != Token::kEnd && !token_.is("}") && !at_op()) {
     d.statements.push_back(parse_statement());
-    if (d.statements.size() > kMaxStatements) {
-      fail(d.statements.back().span, "an op takes 512 statements");
+    const size_t most = in_graph_ ? kMaxGraphStatements : kMaxStatements;
+    if (d.statements.size() > most) {
+      fail(d.statements.back().span,
+           fmt::format("{} takes {} statements", in_graph_ ? "a graph" : "an op", most));
       return;
     }
+    if (in_graph_) terms_ = 0;
     if (!token_.is(";") && !token_.is("}") && !token_.first_on_line) {
       expected("an operator, `where`, `;`, `}` or a new line");
     }
@@ -331,6 +340,7 @@ void Parser::parse_left(Left& left) {
     return;
   }
   if (accept(":")) left.type = parse_type(&left.type_span);
+  if (in_graph_ && !token_.is("[")) return;
   if (expect("[", "`[` and indices (`[]` for a single element)") && !accept("]")) {
     do {
       left.indices.push_back(parse_left_index());

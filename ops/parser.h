@@ -20,6 +20,10 @@ inline constexpr int kMaxParams = 32;       ///< parameters in `<...>`
 inline constexpr int kMaxStatements = 512;  ///< of an op
 inline constexpr int kMaxTerms = 4096;      ///< of an op: names, numbers, operators, calls
 
+/// The same of a graph, which has a tensor for each weight and a statement for each use of an op.
+inline constexpr int kMaxGraphArgs = 1 << 14;
+inline constexpr int kMaxGraphStatements = 1 << 14;
+
 /// Recursive descent over one source. After an error every token is the end of the text, so that
 /// all rules unwind by themselves. Parsing then goes on at the next argument, statement or op.
 class Parser {
@@ -47,6 +51,7 @@ class Parser {
 
  private:
   friend class FunctionParser;
+  friend class GraphParser;
   friend class UseParser;
 
   void advance();
@@ -72,6 +77,7 @@ class Parser {
   Range parse_left_index();
   Range parse_range();
 
+  bool in_graph_ = false;
   int terms_ = 0;
 
   Term parse_infix(int strength);

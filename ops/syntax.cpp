@@ -178,6 +178,7 @@ void write_args(const Definition& d, bool outputs, std::string& out) {
     if (!first) out += ", ";
     first = false;
     if (a.role == ir::Role::kInOut) out += "inout ";
+    if (a.constant) out += "const ";
     out += a.name + ": " + a.type;
     if (a.scalar) continue;
     out += '[';
@@ -186,15 +187,41 @@ void write_args(const Definition& d, bool outputs, std::string& out) {
   }
 }
 
-void write_statement(const Statement& s, std::string& out) {
-  out += s.name;
-  if (!s.type.empty()) out += ": " + s.type;
+void write_left(const Left& left, std::string& out) {
+  if (left.omitted) {
+    out += '_';
+    return;
+  }
+  out += left.name;
+  if (!left.type.empty()) out += ": " + left.type;
   out += '[';
-  write_ranges(s.indices, out);
-  out += s.skip ? "] else skip " : "] ";
+  write_ranges(left.indices, out);
+  out += ']';
+}
+
+/// The use of an op with parameters, else any value.
+void write_value(const Statement& s, std::string& out) {
+  if (s.given.empty()) return write(s.value, 0, out);
+  out += s.value.name + '<';
+  write_list(s.given, s.given.size(), ", ", out, [&](const Given& g) {
+    out += g.name + "=";
+    write(g.value, 0, out);
+  });
+  out += ">(";
+  write_terms(s.value.args, s.value.args.size(), out);
+  out += ')';
+}
+
+void write_statement(const Statement& s, std::string& out) {
+  write_left(s, out);
+  for (const Left& left : s.also) {
+    out += ", ";
+    write_left(left, out);
+  }
+  out += s.skip ? " else skip " : " ";
   out += row_of(s.assign).text;
   out += " ";
-  write(s.value, 0, out);
+  write_value(s, out);
   if (!s.loops.empty()) {
     out += " for ";
     write_ranges(s.loops, out, ", ");
@@ -250,7 +277,7 @@ std::string print(const Statement& s) {
 }
 
 std::string print(const Definition& d) {
-  std::string out = "op " + d.name;
+  std::string out = (d.graph ? "graph " : "op ") + d.name;
   write_params(d, out);
   out += '(';
   write_args(d, false, out);

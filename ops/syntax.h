@@ -104,7 +104,8 @@ struct Argument {
   Span type_span;
   ir::Role role = ir::Role::kInput;
   bool scalar = false;
-  bool broken = false;  ///< it did not parse
+  bool broken = false;    ///< it did not parse
+  bool constant = false;  ///< of a graph: given once, not to calls
   std::vector<Term> shape;
 };
 
@@ -168,6 +169,7 @@ struct Definition {
   std::vector<std::string> notes;  ///< what is right and may not be what was meant, underlined
   bool headless = false;           ///< what stands before the statements did not parse
   bool closed = false;             ///< its `}` was found
+  bool graph = false;              ///< of a graph, whose statements use ops
 
   const Param* param(std::string_view name) const;
   const Argument* arg(std::string_view name) const;

@@ -362,6 +362,12 @@ bool Fit::convert_scalars() {
   return true;
 }
 
+std::vector<Expr> Fit::shape_of(const Made& made) const {
+  std::vector<Expr> out = batch_extents_;
+  for (const Term& extent : made.result->shape) out.push_back(in_users_dims(extent));
+  return out;
+}
+
 const Term* Fit::number(const std::string& name) {
   const auto at = numbers_.find(name);
   if (at != numbers_.end()) return &at->second;

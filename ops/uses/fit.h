@@ -41,6 +41,9 @@ class Fit {
   const Statement& statement() const { return s_; }
   /// The results of the op, in its order.
   const std::vector<Made>& results() const { return results_; }
+  /// The extents of one in the words of the user's op, those of the batch first; null where nothing
+  /// tells them.
+  std::vector<ir::Expr> shape_of(const Made& made) const;
   /// The first left side that takes one.
   const Left& first() const { return *first_; }
   /// Whether a left side is an output of the user's op.

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "jit/ir/spelling.h"
+#include "ops/foreign.h"
+#include "ops/gradient/index_terms.h"
+#include "ops/graph/graph.h"
+#include "ops/stock.h"
+#include "ops/uses/fit.h"
+#include "ops/uses/known_ops.h"
+
+namespace hone::ops {
+namespace {
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const Definition& d, KnownOps& ops, Diagnostics& diagnostics)
+      : d_(d), ops_(ops), diagnostics_(diagnostics), tensors_(d) {
+    graph_.name = d.name;
+  }
+
+  Graph run() {
+    for (const Argument& a : d_.args) declare(a);
+    for (const Statement& s : d_.statements) add(s);
+    if (diagnostics_.failed()) return std::move(graph_);
+    check_uses();
+    Definition written = d_;
+    for (size_t i = 0; i < written.statements.size(); ++i) {
+      written.statements[i] = graph_.nodes[i].use;
+    }
+    graph_.text = print(written);
+    return std::move(graph_);
+  }
+
+ private:
+  template <class... Args>
+  void error(Span span, fmt::format_string<Args...> format, Args&&... args) {
+    diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  /// A name for one thing; an error where another has it.
+  void name(const std::string& name, Span span, std::string what) {
+    const auto [at, fresh] = names_.emplace(name, what);
+    if (!fresh) error(span, "`{}` already names {}; choose another name", name, at->second);
+  }
+
+  void declare(const Argument& a) {
+    if (a.scalar) {
+      error(a.span, "`{}` is a scalar; a graph takes tensors: `{}: {}[]` has one element", a.name,
+            a.name, a.type);
+      return;
+    }
+    const auto type = dtype_named(a.type);
+    if (!type) {
+      unknown_.insert(a.name);
+      error(a.type_span, "there is no dtype `{}`; dtypes are {}{}", a.type, spaced(dtype_words()),
+            dtype_hint(a.type));
+    }
+    GraphValue v;
+    v.name = a.name;
+    v.span = a.span;
+    v.type = type.value_or(DType::kF32);
+    v.kind = a.constant ? GraphValue::kConstant : GraphValue::kInput;
+    for (const Term& extent : a.shape) {
+      collect_dims(extent);
+      v.shape.push_back(tidy(extent_expr(extent)));
+    }
+    v.output = a.role == ir::Role::kOutput;
+    if (v.output) v.kind = GraphValue::kMade;
+    name(a.name, a.span, "a tensor");
+    keep(std::move(v));
+  }
+
+  void collect_dims(const Term& t) {
+    if (t.kind == Term::kName) {
+      const std::vector<std::string>& dims = graph_.dims;
+      if (std::find(dims.begin(), dims.end(), t.name) != dims.end()) return;
+      name(t.name, t.span, "a dim");
+      graph_.dims.push_back(t.name);
+    }
+    for (const Term& a : t.args) collect_dims(a);
+    if (!extent_expr(t)) {
+      error(t.span, "an extent is made of dims, integers and + - * / %");
+    }
+  }
+
+  /// The op that a statement uses, or null and an error.
+  const Op* find(const Statement& s) {
+    const Op* op = s.value.kind == Term::kCall ? ops_.find(s.value.name) : nullptr;
+    if (op) return op;
+    if (s.value.kind != Term::kCall) {
+      error(s.value.span, "a statement of a graph uses an op, as in `y = softmax(x)`");
+      return nullptr;
+    }
+    const std::vector<std::string_view> stock = stock_names();
+    error(s.value.span, "there is no op `{}`{}", s.value.name,
+          ir::did_you_mean(s.value.name, {stock.begin(), stock.end()}));
+    return nullptr;
+  }
+
+  void add(const Statement& s) {
+    const Op* op = find(s);
+    if (!op || !knows_arguments(s)) return give_up(s);
+    GraphNode node;
+    node.op = *op;
+    node.use = with_indices(s, *op->definition);
+    Fit fit(*op->definition, d_, node.use, tensors_, diagnostics_);
+    if (!fit.solve() || !take_numbers(fit, node)) return give_up(s);
+    const int number = static_cast<int>(graph_.nodes.size());
+    for (const Argument& a : op->definition->args) {
+      if (a.role != ir::Role::kInput) continue;
+      node.plain &= !a.scalar;
+      if (a.scalar) continue;
+      const int read = places_.at(fit.operand(a.name).tensor);
+      node.reads.push_back(read);
+      std::vector<int>& readers = value(read).readers;
+      if (readers.empty() || readers.back() != number) readers.push_back(number);
+    }
+    node.plain &= fit.batch().empty();
+    for (const Fit::Made& made : fit.results()) node.makes.push_back(make(fit, made));
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  /// What a wrong statement was to make has a name, and nothing more is known.
+  void give_up(const Statement& s) {
+    unknown_.insert(s.name);
+    for (const Left& left : s.also) unknown_.insert(left.name);
+  }
+
+  /// False where an argument comes of a wrong statement, or of a later one, which is an error.
+  bool knows_arguments(const Statement& s) {
+    bool known = true;
+    for (const Term& t : s.value.args) {
+      const auto at = places_.find(t.name);
+      if (t.kind != Term::kName) continue;
+      known &= !unknown_.contains(t.name);
+      if (at == places_.end() || !known) continue;
+      const bool later = value(at->second).kind == GraphValue::kMade && !made_.contains(t.name);
+      if (later) error(t.span, "`{}` is read before the statement that makes it", t.name);
+      known &= !later;
+    }
+    return known;
+  }
+
+  GraphValue& value(int i) { return graph_.values[static_cast<size_t>(i)]; }
+
+  void keep(GraphValue v) {
+    places_[v.name] = static_cast<int>(graph_.values.size());
+    graph_.values.push_back(std::move(v));
+  }
+
+  /// The statement with an index for each dim of the results, where it names none.
+  Statement with_indices(const Statement& s, const Definition& used) {
+    Statement out = s;
+    std::vector<Left*> lefts{&out};
+    for (Left& left : out.also) lefts.push_back(&left);
+    size_t batch = 0, next = 0;
+    for (const Argument& a : used.args) {
+      if (a.role != ir::Role::kInput || next >= s.value.args.size()) continue;
+      const Term& given = s.value.args[next++];
+      const WrittenTensor* t = a.scalar ? nullptr : tensors_.find(given.name);
+      if (t && t->shape.size() > a.shape.size()) {
+        batch = std::max(batch, t->shape.size() - a.shape.size());
+      }
+    }
+    next = 0;
+    for (const Argument& a : used.args) {
+      if (a.role != ir::Role::kOutput || next >= lefts.size()) continue;
+      Left& left = *lefts[next++];
+      if (left.omitted || !left.indices.empty()) continue;
+      for (size_t i = 0; i < batch + a.shape.size(); ++i) {
+        Range r;
+        r.name = index_name(i);
+        r.span = left.span;
+        left.indices.push_back(std::move(r));
+      }
+    }
+    return out;
+  }
+
+  /// A name for index `i` that no tensor or dim has.
+  std::string index_name(size_t i) const {
+    std::string name = fmt::format("i{}", i);
+    while (names_.contains(name) || tensors_.find(name)) name += '_';
+    return name;
+  }
+
+  bool take_numbers(Fit& fit, GraphNode& node) {
+    const Definition& used = *node.op.definition;
+    for (const std::string& dim : used.dims) {
+      const Term* value = fit.number(dim);
+      if (!value) return false;
+      node.numbers.emplace_back(dim, extent_expr(*value));
+    }
+    for (const Param& p : used.params) {
+      if (!p.is_type) {
+        const Term* value = fit.number(p.name);
+        if (!value) return false;
+        node.numbers.emplace_back(p.name, extent_expr(*value));
+        continue;
+      }
+      const std::string type = fit.needed_type(p.name);
+      if (type.empty()) return false;
+      node.types.emplace_back(p.name, dtype_named(type).value_or(DType::kF32));
+    }
+    return true;
+  }
+
+  /// The value that a result becomes; -1 where it has no name.
+  int make(Fit& fit, const Fit::Made& made) {
+    if (!made.left) return -1;
+    const Left& left = *made.left;
+    if (!made_.insert(left.name).second) {
+      error(left.span, "`{}` is made twice; choose another name", left.name);
+      return -1;
+    }
+    const std::string type = fit.needed_type(made.result->type);
+    if (const auto declared = places_.find(left.name); declared != places_.end()) {
+      if (value(declared->second).kind != GraphValue::kMade) {
+        error(left.span, "`{}` is given by the caller; choose another name", left.name);
+      }
+      return declared->second;
+    }
+    GraphValue v;
+    v.name = left.name;
+    v.span = left.span;
+    v.kind = GraphValue::kMade;
+    v.type = dtype_named(type).value_or(DType::kF32);
+    v.shape = fit.shape_of(made);
+    name(left.name, left.span, "a tensor");
+    tensors_.add(WrittenTensor{v.name, type, v.shape});
+    keep(std::move(v));
+    return static_cast<int>(graph_.values.size()) - 1;
+  }
+
+  void check_uses() {
+    for (const GraphValue& v : graph_.values) {
+      if (v.output && !made_.contains(v.name)) {
+        error(v.span, "no statement makes `{}`", v.name);
+      } else if (!v.output && v.readers.empty()) {
+        diagnostics_.consequence(
+            v.span, fmt::format("`{}` is never read; take it out", v.name) +
+                        (v.kind == GraphValue::kMade ? ", or put `_` where an op makes more" : ""));
+      }
+    }
+  }
+
+  const Definition& d_;
+  KnownOps& ops_;
+  Diagnostics& diagnostics_;
+  WrittenTensors tensors_;
+  Graph graph_;
+  std::map<std::string, std::string> names_;
+  std::map<std::string, int> places_;  ///< of values
+  std::set<std::string> made_;
+  std::set<std::string> unknown_;  ///< that wrong statements were to make
+};
+
+}  // namespace
+
+int Graph::find(std::string_view name) const {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Graph graph_of(const Definition& d, KnownOps& ops, Diagnostics& diagnostics) {
+  return GraphBuilder(d, ops, diagnostics).run();
+}
+
+}  // namespace hone::ops

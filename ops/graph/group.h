@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "ops/graph/graph.h"
+
+namespace hone::ops {
+
+/// Nodes of a graph that one kernel computes, as a problem of the language.
+struct Group {
+  std::vector<int> nodes;  ///< in their order
+  std::vector<int> reads;  ///< values, one for each tensor that the problem's op takes
+  std::vector<int> makes;  ///< values, one for each of its outputs
+  Problem problem;
+};
+
+/// The problem of some nodes. What only they read stays inside, a weight is `const`. A node by
+/// itself is its op where that says all; else the statements of the nodes are put together. Extents
+/// become dims, so that nodes that differ in sizes alone are one op with other bindings.
+///
+/// `dims` says what the graph's dims are, `library` may be null. Fails where the language does not
+/// have the statements together, and where a dim lacks a range.
+Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
+                         const std::vector<ir::Dim>& dims, const Library* library);
+
+}  // namespace hone::ops

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs of ops: their text, the shapes that follow, and the problems that their nodes become.
+#include "ops/graph/graph.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "ops/graph/extent_range.h"
+#include "ops/graph/fuse.h"
+#include "ops/graph/group.h"
+
+using hone::ops::Graph;
+using hone::ops::GraphValue;
+using hone::ops::make_group;
+using hone::ops::parse_graph;
+
+namespace {
+
+constexpr const char* kPerceptron =
+    "graph mlp(x: f32[B,784], const w1: f32[784,256], const b1: f32[256],\n"
+    "          const w2: f32[256,10], const b2: f32[10]) -> (y: f32[B,10]) {\n"
+    "  h = fc_relu(x, w1, b1)\n"
+    "  z = fc(h, w2, b2)\n"
+    "  y = softmax(z)\n"
+    "}\n";
+
+Graph graph_of(const std::string& text) {
+  auto graph = parse_graph(text);
+  REQUIRE_MESSAGE(graph, (graph ? "" : graph.failure().message));
+  return *std::move(graph);
+}
+
+std::string error_of(const std::string& text) {
+  const auto graph = parse_graph(text);
+  return graph ? "" : graph.failure().message;
+}
+
+std::string shape_of(const Graph& graph, const std::string& name) {
+  const GraphValue& v = graph.values[static_cast<size_t>(graph.find(name))];
+  std::string text = std::string(name_of(v.type)) + "[";
+  for (size_t i = 0; i < v.shape.size(); ++i)
+    text += (i > 0 ? "," : "") + hone::ir::print(v.shape[i]);
+  return text + "]";
+}
+
+std::string problem_of(const Graph& graph, const std::vector<int>& nodes,
+                       const std::vector<hone::ir::Dim>& dims) {
+  auto group = make_group(graph, nodes, dims, nullptr);
+  return group ? group->problem.text : "error: " + group.failure().message;
+}
+
+bool says(const std::string& message, const std::string& part) {
+  return message.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("graph: shapes follow from those of the inputs, over their dims") {
+  const Graph g = graph_of(kPerceptron);
+  CHECK(g.dims == std::vector<std::string>{"B"});
+  CHECK(shape_of(g, "h") == "f32[B,256]");
+  CHECK(shape_of(g, "z") == "f32[B,10]");
+  CHECK(g.text ==
+        "graph mlp(x: f32[B,784], const w1: f32[784,256], const b1: f32[256], const w2: "
+        "f32[256,10], const b2: f32[10]) -> (y: f32[B,10]) { h[i0,i1] = fc_relu(x,w1,b1); "
+        "z[i0,i1] = fc(h,w2,b2); y[i0,i1] = softmax(z) }");
+  CHECK(graph_of(g.text).text == g.text);
+  const Graph windows = graph_of(
+      "graph g(x: f32[N,3,H,W], const f: f32[8,3,3,3], const b: f32[8])\n"
+      "    -> (y: f32[N,8,(H - 1)/2 + 1,(W - 1)/2 + 1]) {\n"
+      "  h = conv2d<S=2, P=1>(x, f, b)\n"
+      "  y = relu(h)\n"
+      "}");
+  CHECK(shape_of(windows, "h") == "f32[N,8,(H - 1)/2 + 1,(W - 1)/2 + 1]");
+}
+
+TEST_CASE("graph: a node alone is its op, with what its dims are") {
+  const Graph g = graph_of(kPerceptron);
+  CHECK(problem_of(g, {0}, {{"B", 1, 64, {}}}) == "fc_relu M=1..64 K=784 N=256 const=W,b");
+  CHECK(problem_of(g, {2}, {{"B", 8, 8, {}}}) == "softmax M=8 N=10");
+}
+
+TEST_CASE("graph: several nodes are one op of their statements, with extents as dims") {
+  const Graph g = graph_of(kPerceptron);
+  CHECK(problem_of(g, {0, 1}, {{"B", 4, 4, {}}}) ==
+        "op fused(x1: f32[D1,D2], x2: f32[D2,D3], x3: f32[D3], x4: f32[D3,D4], x5: f32[D4]) -> "
+        "(y1: f32[D1,D4]) { t1: f32[i0 in 0..D1,i1 in 0..D3] = relu(sum[k](x1[i0,k]*x2[k,i1]) + "
+        "x3[i1]); y1[i0,i1] = sum[k](t1[i0,k]*x4[k,i1]) + x5[i1] } D1=4 D2=784 D3=256 D4=10 "
+        "const=x2,x3,x4,x5");
+  // A repeated op, named as a function is, a scalar, and a dim that a scalar names.
+  const Graph scaled = graph_of(
+      "op scale(X: f32[M,N], s: f32) -> (Y: f32[M,N]) { Y[i,j] = X[i,j]*s }\n"
+      "graph g(x: f32[A,B,C]) -> (y: f32[A,B,C]) { h = relu(x); y = scale(h, rsqrt(cast<f32>(C))) "
+      "}");
+  CHECK(problem_of(scaled, {0, 1}, {{"A", 2, 2, {}}, {"B", 1, 9, {}}, {"C", 64, 64, {}}}) ==
+        "op fused(x1: f32[D1,D2,D3]) -> (y1: f32[D1,D2,D3]) { t1: f32[i0 in 0..D1,i1 in 0..D2,i2 "
+        "in 0..D3] = relu(x1[i0,i1,i2]); y1[i0,i1,i2] = t1[i0,i1,i2]*rsqrt(cast<f32>(64)) } D1=2 "
+        "D2=1..9 D3=64");
+}
+
+TEST_CASE("graph: what is wrong is underlined, all of it at once") {
+  const std::string message = error_of(
+      "graph g(x: f32[B,784], const w: f32[512,10], const b: f32[10], s: f32) -> (y: f32[B,10]) {\n"
+      "  h = fc(x, w, b)\n"
+      "  k = relu(h)\n"
+      "  y = softmx(x)\n"
+      "}");
+  CHECK(says(message, "`s` is a scalar; a graph takes tensors: `s: f32[]` has one element"));
+  CHECK(says(message, "dim 0 of `w` is 512, and for `fc` it is K, here 784"));
+  CHECK(says(message, "there is no op `softmx`; did you mean `softmax`?"));
+  CHECK(!says(message, "`h`"));
+  const auto tells = [](const std::string& statements, const std::string& what) {
+    const std::string text = "graph g(x: f32[N]) -> (y: f32[N]) { " + statements + " }";
+    INFO(text);
+    CHECK(says(error_of(text), what));
+  };
+  tells("y = relu(h); h = relu(x)", "there is no tensor `h` here; tensors are x y");
+  tells("y = relu(y)", "`y` is read before the statement that makes it");
+  tells("h = relu(x); h = relu(x); y = relu(h)", "`h` is made twice");
+  tells("x = relu(x); y = relu(x)", "`x` is what this statement makes");
+  tells("h = relu(x); y = relu(x)", "`h` is never read; take it out");
+  tells("y[i] = x[i] + 1", "a statement of a graph uses an op");
+  tells("y[i] = relu(x) where i < 2", "a statement that uses an op is");
+  tells("y = relu<T=f16>(x)", "`x` is f32, and `relu` wants f16");
+  tells("y = softmax(x)", "`x` is of rank 1, and `softmax` takes rank 2");
+  tells("y = add(x)", "`add` takes 2 arguments");
+  tells("h = relu(x); k = relu(h)", "no statement makes `y`");
+  tells("y = relu(x)", "");
+  CHECK(says(error_of("graph g(x: f32[N]) -> (y: f32[M]) { y = relu(x) }"),
+             "dim 0 of `y` is M, and for `relu` it is N"));
+  CHECK(says(error_of("graph g(x: f32[N], x: f32[N]) -> (y: f32[N]) { y = relu(x) }"),
+             "`x` already names a tensor"));
+  CHECK(says(error_of("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] }"),
+             "the text ends here where `op`, `fn` or `graph` is expected"));
+}
+
+TEST_CASE("graph: what goes along an argument stands behind its maker") {
+  const Graph g = graph_of(
+      "graph g(x: f32[N,K], const w: f32[K,M], const b: f32[M], r: f32[N,M]) -> (y: f32[N,M]) {\n"
+      "  a = matmul(x, w)\n"
+      "  c = add_rows(a, b)\n"
+      "  d = relu(c)\n"
+      "  e = add(d, r)\n"
+      "  y = softmax(e)\n"
+      "}");
+  CHECK(hone::ops::fused_groups(g) == std::vector<std::vector<int>>{{0, 1, 2, 3}, {4}});
+  // What two read is kept, and so is an output.
+  const Graph forked = graph_of(
+      "graph g(x: f32[N,K], const w: f32[K,M]) -> (y: f32[N,M], z: f32[N,M], v: f32[N,M]) {\n"
+      "  a = matmul(x, w)\n"
+      "  y = relu(a)\n"
+      "  z = gelu(a)\n"
+      "  v = relu(z)\n"
+      "}");
+  CHECK(hone::ops::fused_groups(forked) == std::vector<std::vector<int>>{{0}, {1}, {2}, {3}});
+}
