@@ -24,6 +24,7 @@
 #include "hone/export.h"
 #include "hone/kernel.h"
 #include "hone/memory.h"
+#include "hone/model.h"
 #include "hone/param.h"
 #include "hone/report.h"
 #include "hone/tensor.h"
@@ -164,6 +165,15 @@ class HONE_API Engine {
   TuneResult tune(const Op& op, std::string_view bindings, const TuneOptions& options = {});
   Result<TuneResult> try_tune(const Op& op, std::string_view bindings,
                               const TuneOptions& options = {});
+
+  /// Compiles a graph of ops, whose text is `graph name(x: f32[B,K], const w: f32[N,K]) -> (y:
+  /// f32[B,N]) { y = fc(x, w) }`, behind ops of its own. Never waits for tuning, as compile.
+  /// `origin` names the text in errors. Throws Error: kSyntax and kSemantic with the place
+  /// underlined; kArgument for dims and weights that do not fit, all told at once; kMemory.
+  Model load_graph(std::string_view text, const ModelOptions& options = {},
+                   std::string_view origin = "graph");
+  Result<Model> try_load_graph(std::string_view text, const ModelOptions& options = {},
+                               std::string_view origin = "graph");
 
   /// Canonical text of what this engine compiles for.
   const std::string& target() const;

@@ -114,12 +114,7 @@ Result<std::shared_ptr<EngineState>> EngineState::create(EngineOptions options) 
 }
 
 Result<Done> EngineState::add_ops(std::string_view text, std::string_view origin) {
-  std::shared_ptr<const ops::Library> known;
-  {
-    const std::lock_guard lock(mutex_);
-    known = library_;
-  }
-  auto parsed = ops::parse_library(text, origin, known.get());
+  auto parsed = ops::parse_library(text, origin, library().get());
   if (!parsed) return parsed.failure();
   const std::lock_guard lock(mutex_);
   auto all =
@@ -135,12 +130,13 @@ Result<Done> EngineState::add_ops(std::string_view text, std::string_view origin
   return Done{};
 }
 
+std::shared_ptr<const ops::Library> EngineState::library() {
+  const std::lock_guard lock(mutex_);
+  return library_;
+}
+
 std::vector<ops::Op> EngineState::all_ops() {
-  std::shared_ptr<const ops::Library> library;
-  {
-    const std::lock_guard lock(mutex_);
-    library = library_;
-  }
+  const std::shared_ptr<const ops::Library> library = this->library();
   std::vector<ops::Op> all = library ? library->ops : std::vector<ops::Op>();
   for (const ops::Op& op : ops::stock_library().ops) {
     // Those that were added stand before the library's of the same name.
@@ -150,23 +146,13 @@ std::vector<ops::Op> EngineState::all_ops() {
 }
 
 Result<ops::Problem> EngineState::parse(std::string_view text) {
-  std::shared_ptr<const ops::Library> library;
-  {
-    const std::lock_guard lock(mutex_);
-    library = library_;
-  }
-  auto problem = ops::parse_problem(text, library.get());
+  auto problem = ops::parse_problem(text, library().get());
   if (problem) tell_notes(problem->op);
   return problem;
 }
 
 Result<ops::Problem> EngineState::parse(const OpState& op, std::string_view bindings) {
-  std::shared_ptr<const ops::Library> library;
-  {
-    const std::lock_guard lock(mutex_);
-    library = library_;
-  }
-  auto problem = ops::make_problem(op.op, bindings, library.get());
+  auto problem = ops::make_problem(op.op, bindings, library().get());
   if (problem) tell_notes(problem->op);
   return problem;
 }

@@ -36,7 +36,9 @@ struct EngineState {
   static Result<std::shared_ptr<EngineState>> create(EngineOptions options);
 
   Result<Done> add_ops(std::string_view text, std::string_view origin);
-  /// The ops that were added, then the library's.
+  /// The ops that were added; null: none were.
+  std::shared_ptr<const ops::Library> library();
+  /// Those, then the library's.
   std::vector<ops::Op> all_ops();
   /// The problem behind `text`; names are looked up among the engine's ops first.
   Result<ops::Problem> parse(std::string_view text);

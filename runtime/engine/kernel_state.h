@@ -67,6 +67,10 @@ struct KernelState {
   /// The definition, where data is checked, to say what is wrong with it; else nothing.
   std::optional<ir::Program> definition;
 
+  /// The public handle of a kernel.
+  static Kernel handle(std::shared_ptr<const KernelState> state) {
+    return Kernel(std::move(state));
+  }
   /// Workspace of the launches and scratch of all workers.
   int64_t workspace_bytes() const;
   KernelMemory memory(const BoundState* bound) const;

@@ -28,9 +28,9 @@ struct Layer {
 };
 
 /// Folders of runtime/, each of which may include itself and those before it.
-constexpr std::string_view kRuntime[] = {"machine", "threads",      "cache", "call",   "device",
-                                         "build",   "measure",      "check", "worker", "tune",
-                                         "engine",  "kernel_check", "c",     "cli"};
+constexpr std::string_view kRuntime[] = {"machine", "threads", "cache",        "call",   "device",
+                                         "build",   "measure", "check",        "worker", "tune",
+                                         "engine",  "model",   "kernel_check", "c",      "cli"};
 
 const std::vector<Layer> kLayers = {
     {"include/hone/", {"hone/"}},

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hone/call.h"
+#include "hone/error.h"
+#include "hone/export.h"
+#include "hone/kernel.h"
+#include "hone/param.h"
+#include "hone/tensor.h"
+
+namespace hone {
+
+class Engine;
+
+namespace runtime {
+struct ModelState;
+}  // namespace runtime
+
+/// A tensor by the name that the graph has for it.
+struct NamedTensor {
+  std::string_view name;
+  TensorRef tensor;
+};
+
+/// Options of Engine::load; all optional.
+struct ModelOptions {
+  /// What dims of the graph are, as in a problem: `B=8`, or `B=1..64` where each call tells it by
+  /// the shapes of its inputs. A graph's dims that are not named here are an error.
+  std::string dims = {};
+  /// The tensors that the graph calls `const`. Load copies or packs them.
+  std::vector<NamedTensor> weights = {};
+  /// Whether nodes may share a kernel; else each has its own.
+  bool fuse = true;
+};
+
+/// One kernel of a model, in the order of its steps.
+struct ModelStep {
+  std::vector<std::string> ops;    ///< of the nodes that it computes
+  std::vector<std::string> reads;  ///< tensors of the graph, in the order of the kernel's arguments
+  std::vector<std::string> makes;
+  Kernel kernel;
+};
+
+/// Bytes that a model takes, besides code.
+struct ModelMemory {
+  int64_t weights = 0;     ///< copied or packed, shared by all calls
+  int64_t values = 0;      ///< of a call: tensors between steps, which share memory
+  int64_t values_sum = 0;  ///< of these tensors if none shared memory
+  int64_t workspace = 0;   ///< of a call: the largest of its kernels
+  int64_t call = 0;        ///< of a call, all together
+};
+
+/// A graph of ops, compiled: its kernels, its weights and a plan of its memory. A cheap handle,
+/// safe to copy and to call from any thread at the same time. It outlives the engine.
+class HONE_API Model {
+ public:
+  /// Runs the model. Inputs and outputs come by name, in any order, each once; they are dense.
+  /// Checks names, dtypes, shapes and overlap, and takes dims known at the call from the shapes of
+  /// inputs. Allocates nothing in the steady state. Throws Error: kArgument, kMemory; kBounds where
+  /// an index in the data is out of range, and then outputs may be written in part.
+  void operator()(std::initializer_list<NamedTensor> inputs,
+                  std::initializer_list<NamedTensor> outputs) const {
+    run({inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()});
+  }
+  /// The same for lists; `options.workspace` has memory().call bytes.
+  void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+           const CallOptions& options = {}) const;
+  Result<Done> try_run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                       const CallOptions& options = {}) const;
+
+  /// Canonical text of the graph.
+  const std::string& text() const;
+  /// Inputs, weights and outputs, in the order of the text. Of weights `constant` is set.
+  std::span<const Param> params() const;
+  /// Its kernels.
+  std::span<const ModelStep> steps() const;
+  /// Bytes that it takes.
+  ModelMemory memory() const;
+
+ private:
+  friend class Engine;
+  explicit Model(std::shared_ptr<const runtime::ModelState> state) : state_(std::move(state)) {}
+  std::shared_ptr<const runtime::ModelState> state_;
+};
+
+}  // namespace hone

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ops/gradient/index_terms.h"
+#include "ops/graph/extent_range.h"
+#include "ops/graph/fuse.h"
+#include "ops/graph/group.h"
+#include "runtime/model/model_state.h"
+
+namespace hone::runtime {
+namespace {
+
+/// More than an address space has.
+/// Fixed by: 48 bits of addresses.
+constexpr int64_t kMostBytes = int64_t{1} << 48;
+
+class ModelLoader {
+ public:
+  ModelLoader(EngineState& engine, const ops::Graph& graph, const ModelOptions& options)
+      : engine_(engine), graph_(graph), options_(options) {}
+
+  Result<std::shared_ptr<const ModelState>> run() {
+    if (engine_.services->gpu()) {
+      return Failure{ErrorCode::kUnsupported, "models run on CPUs so far; the target is a GPU"};
+    }
+    auto dims = bind_dims(graph_, options_.dims);
+    if (!dims) return dims.failure();
+    dims_ = std::move(*dims);
+    model_->services = engine_.services;
+    model_->text = graph_.text;
+    for (const ir::Dim& d : dims_) {
+      if (d.lo != d.hi) model_->dims.push_back(d);
+    }
+    for (const bool written : {false, true}) add_given(written);
+    if (model_->dims.size() > kMostModelDims || model_->given.size() > kMostModelGiven) {
+      return Failure{ErrorCode::kUnsupported,
+                     fmt::format("`{}` has {} dims of calls, and {} inputs and outputs; {} and {} "
+                                 "are the most",
+                                 graph_.name, model_->dims.size(), model_->given.size(),
+                                 kMostModelDims, kMostModelGiven)};
+    }
+    if (auto f = check_weights(); !f) return f.failure();
+    if (auto f = check_dims(); !f) return f.failure();
+    for (const ops::GraphValue& v : graph_.values) add_value(v);
+    for (std::vector<int>& nodes : groups()) {
+      if (auto f = add_call(std::move(nodes)); !f) return f.failure();
+    }
+    if (auto f = plan(); !f) return f.failure();
+    return std::shared_ptr<const ModelState>(std::move(model_));
+  }
+
+ private:
+  const ops::GraphValue& value(int v) const { return graph_.values[static_cast<size_t>(v)]; }
+
+  std::vector<std::vector<int>> groups() const {
+    return options_.fuse ? ops::fused_groups(graph_) : ops::single_groups(graph_);
+  }
+
+  /// Every weight comes once, and nothing else does.
+  Result<Done> check_weights() {
+    std::string wrong;
+    for (const NamedTensor& w : options_.weights) {
+      const int v = graph_.find(w.name);
+      if (v < 0 || value(v).kind != ops::GraphValue::kConstant) {
+        wrong += fmt::format("\n  there is no weight `{}`", w.name);
+      } else if (!weights_.emplace(v, &w.tensor).second) {
+        wrong += fmt::format("\n  `{}` is given twice", w.name);
+      }
+    }
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      const ops::GraphValue& w = graph_.values[v];
+      if (w.kind != ops::GraphValue::kConstant || weights_.contains(static_cast<int>(v))) continue;
+      wrong += fmt::format("\n  the weight `{}` is missing", w.name);
+    }
+    if (wrong.empty()) return Done();
+    return Failure{ErrorCode::kArgument, fmt::format("weights of `{}`:{}", graph_.name, wrong)};
+  }
+
+  /// A dim that calls tell stands by itself in the shape of an input.
+  Result<Done> check_dims() const {
+    std::string open;
+    for (const ir::Dim& d : model_->dims) {
+      const bool told = std::any_of(graph_.values.begin(), graph_.values.end(), [&](const auto& v) {
+        const auto alone = [&](const ir::Expr& e) {
+          return e->op == ir::Op::kDim && e->name == d.name;
+        };
+        return v.kind == ops::GraphValue::kInput &&
+               std::any_of(v.shape.begin(), v.shape.end(), alone);
+      });
+      if (!told) open += (open.empty() ? "" : ", ") + d.name;
+    }
+    if (open.empty()) return Done();
+    return Failure{ErrorCode::kArgument,
+                   fmt::format("no input of `{}` has a dim that is {} alone, so calls cannot tell "
+                               "it; bind one value, as in `{}=8`",
+                               graph_.name, open, open.substr(0, open.find(',')))};
+  }
+
+  void add_value(const ops::GraphValue& v) {
+    ModelValue out{v.name, v.type, {}, -1};
+    Param p;
+    p.name = v.name;
+    p.role = v.output ? Role::kOutput : Role::kInput;
+    p.type = v.type;
+    p.constant = v.kind == ops::GraphValue::kConstant;
+    for (const ir::Expr& extent : v.shape) {
+      const ir::Expr fixed = ops::with_fixed_dims(extent, dims_);
+      out.shape.push_back(number_dims(fixed, model_->dims));
+      p.shape.push_back({ir::print(extent), fixed->op == ir::Op::kInt ? fixed->i : int64_t{-1}});
+    }
+    if (v.output || v.kind != ops::GraphValue::kMade) model_->params.push_back(std::move(p));
+    model_->values.push_back(std::move(out));
+  }
+
+  void add_given(bool written) {
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      const ops::GraphValue& value = graph_.values[v];
+      if (value.kind == ops::GraphValue::kConstant) continue;
+      if (written ? value.output : value.kind == ops::GraphValue::kInput) {
+        model_->given.push_back({static_cast<int>(v), written});
+      }
+    }
+  }
+
+  Result<Done> add_call(std::vector<int> nodes) {
+    std::shared_ptr<const ops::Library> library = engine_.library();
+    auto group = ops::make_group(graph_, nodes, dims_, library.get());
+    if (!group && nodes.size() > 1) return add_apart(nodes);
+    if (!group) return in_node(group.failure(), nodes[0]);
+    auto kernel = engine_.compile(Result<ops::Problem>(group->problem), CompileOptions());
+    if (!kernel) return in_node(kernel.failure(), nodes[0]);
+    ModelCall call;
+    call.kernel = *kernel;
+    if (auto f = bind_weights(*group, call); !f) return in_node(f.failure(), nodes[0]);
+    for (const auto* side : {&group->reads, &group->makes}) {
+      for (const int v : *side) {
+        if (value(v).kind != ops::GraphValue::kConstant) call.args.push_back(v);
+      }
+    }
+    add_step(*group, call);
+    model_->calls.push_back(std::move(call));
+    return Done();
+  }
+
+  /// What the language does not have together is computed node by node.
+  Result<Done> add_apart(const std::vector<int>& nodes) {
+    for (const int n : nodes) {
+      if (auto f = add_call({n}); !f) return f.failure();
+    }
+    return Done();
+  }
+
+  Result<Done> in_node(Failure failure, int n) const {
+    const ops::GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
+    failure.message = fmt::format("in `{}`: {}", print(node.use), failure.message);
+    return failure;
+  }
+
+  Result<Done> bind_weights(const ops::Group& group, ModelCall& call) {
+    std::shared_ptr<const BoundState> bound;
+    for (size_t i = 0; i < group.reads.size(); ++i) {
+      const int v = group.reads[i];
+      if (value(v).kind != ops::GraphValue::kConstant) continue;
+      const std::string name = call.kernel->plan.params[i].name;
+      auto more = bind_constant(call.kernel, bound ? *bound : BoundState(), name, *weights_.at(v));
+      if (!more) {
+        return Failure{more.failure().code,
+                       fmt::format("weight `{}`: {}", value(v).name, more.failure().message)};
+      }
+      bound = std::move(*more);
+    }
+    if (bound) model_->memory.weights += bound->bytes;
+    call.bound = std::move(bound);
+    return Done();
+  }
+
+  void add_step(const ops::Group& group, const ModelCall& call) {
+    std::vector<std::string> ops, reads, makes;
+    for (const int n : group.nodes) ops.push_back(graph_.nodes[static_cast<size_t>(n)].op.name());
+    for (const int v : group.reads) reads.push_back(value(v).name);
+    for (const int v : group.makes) makes.push_back(value(v).name);
+    model_->steps.push_back(
+        {std::move(ops), std::move(reads), std::move(makes), KernelState::handle(call.kernel)});
+  }
+
+  /// No fewer bytes than a value has in any call; none where that is past all memory.
+  std::optional<int64_t> most_bytes(int v) const {
+    std::vector<int64_t> extents;
+    double bytes = size_of(value(v).type);
+    for (const ir::Expr& extent : value(v).shape) {
+      const auto range = ops::range_of_extent(ops::with_fixed_dims(extent, dims_), dims_);
+      if (!range) return {};
+      extents.push_back(std::max<int64_t>(range->hi, 0));
+      bytes *= static_cast<double>(extents.back());
+      if (bytes > static_cast<double>(kMostBytes)) return {};
+    }
+    return dense_bytes(value(v).type, extents);
+  }
+
+  /// Where values between steps lie. Those that the caller gives have their memory.
+  Result<Done> plan() {
+    std::map<int, size_t> place;
+    std::vector<Lifetime> lifetimes;
+    for (size_t step = 0; step < model_->calls.size(); ++step) {
+      const ModelCall& call = model_->calls[step];
+      model_->memory.workspace = std::max(model_->memory.workspace, call.kernel->workspace_bytes());
+      for (const int v : call.args) {
+        if (value(v).output || value(v).kind != ops::GraphValue::kMade) continue;
+        const auto bytes = most_bytes(v);
+        if (!bytes) {
+          return Failure{
+              ErrorCode::kMemory,
+              fmt::format("`{}` is larger than all memory, or of no known size", value(v).name)};
+        }
+        const auto [at, fresh] = place.emplace(v, lifetimes.size());
+        if (fresh) lifetimes.push_back({*bytes, static_cast<int>(step), 0});
+        lifetimes[at->second].last = static_cast<int>(step);
+      }
+    }
+    const MemoryPlan plan = plan_memory(lifetimes);
+    for (const auto& [v, i] : place) {
+      model_->values[static_cast<size_t>(v)].offset = plan.offsets[i];
+      model_->memory.values_sum += lifetimes[i].bytes;
+    }
+    model_->memory.values = plan.bytes;
+    model_->memory.call = plan.bytes + model_->memory.workspace;
+    return Done();
+  }
+
+  EngineState& engine_;
+  const ops::Graph& graph_;
+  const ModelOptions& options_;
+  std::vector<ir::Dim> dims_;
+  std::map<int, const TensorRef*> weights_;  ///< by value
+  std::shared_ptr<ModelState> model_ = std::make_shared<ModelState>();
+};
+
+}  // namespace
+
+int64_t dense_bytes(DType type, std::span<const int64_t> extents) {
+  if (extents.empty()) return bytes_of_row(type, 1);
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < extents.size(); ++i) rows *= extents[i];
+  return rows * bytes_of_row(type, extents.back());
+}
+
+Result<std::shared_ptr<const ModelState>> ModelState::load(EngineState& engine,
+                                                           const ops::Graph& graph,
+                                                           const ModelOptions& options) {
+  return ModelLoader(engine, graph, options).run();
+}
+
+}  // namespace hone::runtime

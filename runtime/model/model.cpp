@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public face of models: thin members over ModelState.
+#include "include/hone/model.h"
+
+#include "include/hone/hone.h"
+#include "runtime/engine/failure.h"
+#include "runtime/model/model_state.h"
+
+namespace hone {
+
+using runtime::value_or_raise;
+
+Result<Model> Engine::try_load_graph(std::string_view text, const ModelOptions& options,
+                                     std::string_view origin) {
+  auto graph = ops::parse_graph(text, origin, state_->library().get());
+  if (!graph) return graph.failure();
+  auto model = runtime::ModelState::load(*state_, *graph, options);
+  if (!model) return model.failure();
+  return Model(std::move(*model));
+}
+
+Model Engine::load_graph(std::string_view text, const ModelOptions& options,
+                         std::string_view origin) {
+  return value_or_raise(try_load_graph(text, options, origin));
+}
+
+Result<Done> Model::try_run(std::span<const NamedTensor> inputs,
+                            std::span<const NamedTensor> outputs,
+                            const CallOptions& options) const {
+  return state_->run(inputs, outputs, options);
+}
+
+void Model::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                const CallOptions& options) const {
+  value_or_raise(try_run(inputs, outputs, options));
+}
+
+const std::string& Model::text() const { return state_->text; }
+std::span<const Param> Model::params() const { return state_->params; }
+std::span<const ModelStep> Model::steps() const { return state_->steps; }
+ModelMemory Model::memory() const { return state_->memory; }
+
+}  // namespace hone

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "include/hone/model.h"
+#include "ops/graph/graph.h"
+#include "runtime/engine/engine_state.h"
+#include "runtime/engine/kernel_state.h"
+#include "runtime/model/memory_plan.h"
+
+namespace hone::runtime {
+
+/// The most dims that calls tell, and the most tensors that they give: a call has them on its
+/// stack. Chosen: a few KB (not measured).
+inline constexpr size_t kMostModelDims = 32, kMostModelGiven = 256;
+
+/// A tensor of a model.
+struct ModelValue {
+  std::string name;
+  DType type = DType::kF32;
+  std::vector<ir::Expr> shape;  ///< over numbered dims
+  /// Where it lies in a call's block; -1: given by the caller.
+  int64_t offset = -1;
+};
+
+/// A tensor that calls give.
+struct ModelParam {
+  int value = 0;
+  bool written = false;
+};
+
+/// One kernel of a model.
+struct ModelCall {
+  std::shared_ptr<const KernelState> kernel;
+  std::shared_ptr<const BoundState> bound;  ///< null: it takes no constants
+  std::vector<int> args;                    ///< values, in the kernel's order, without constants
+};
+
+/// A loaded model: immutable.
+struct ModelState {
+  std::string text;
+  std::vector<ir::Dim> dims;
+  std::vector<ModelValue> values;
+  std::vector<ModelParam> given;  ///< inputs, then outputs
+  std::vector<ModelCall> calls;
+  std::vector<Param> params;
+  std::vector<ModelStep> steps;
+  ModelMemory memory;
+  std::shared_ptr<Services> services;
+
+  /// Compiles a graph. Fails with what is wrong with its dims and weights, all at once.
+  static Result<std::shared_ptr<const ModelState>> load(EngineState& engine,
+                                                        const ops::Graph& graph,
+                                                        const ModelOptions& options);
+  Result<Done> run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                   const CallOptions& options) const;
+};
+
+/// The ranges of a graph's dims by `words`: `B=8 S=1..128`. Every dim has one.
+Result<std::vector<ir::Dim>> bind_dims(const ops::Graph& graph, const std::string& words);
+
+/// Bytes of a dense tensor.
+int64_t dense_bytes(DType type, std::span<const int64_t> extents);
+
+}  // namespace hone::runtime
