@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "runtime/cli/model_run.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
 #include "runtime/tune/trials.h"
@@ -143,11 +144,16 @@ void declare_run(CLI::App& app, int& exit) {
   app.footer(kRunFigures);
   auto options = std::make_shared<RunOptions>();
   add_common(app, options->common);
-  app.add_option("problem", options->words, "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not");
+  app.add_option("problem", options->words,
+                 "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not; or FILE.graph and its dims");
   add_schedule(app, options->schedule);
   app.add_flag("--no-check", options->no_check, "Do not compare with the reference");
   app.add_flag("--no-time", options->no_time, "Do not time");
   app.callback([options, &exit] {
+    if (names_graph(options->words)) {
+      exit = run_graph(options->common, options->words, !options->no_check, !options->no_time);
+      return;
+    }
     const std::vector<std::string> lines = lines_of(options->words);
     if (lines.empty()) exit = report(options->common, no_problem("run"));
     for (const std::string& line : lines) exit = std::max(exit, run_line(*options, line));

@@ -9,6 +9,7 @@
 #include "runtime/cli/cpu_report.h"
 #include "runtime/cli/cuda_report.h"
 #include "runtime/cli/listing.h"
+#include "runtime/cli/model_run.h"
 #include "runtime/cli/report_text.h"
 #include "runtime/cli/show_halide.h"
 #include "runtime/device/backend.h"
@@ -191,7 +192,8 @@ int show(ShowOptions& options) {
 void declare_show(CLI::App& app, int& exit) {
   auto options = std::make_shared<ShowOptions>();
   add_common(app, options->common);
-  app.add_option("problem", options->words, "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not");
+  app.add_option("problem", options->words,
+                 "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not; or FILE.graph and its dims");
   CLI::Option* steps =
       app.add_option("--schedule", options->given,
                      "The steps; with a text, a schedule by hand where the line names none")
@@ -208,7 +210,8 @@ void declare_show(CLI::App& app, int& exit) {
                "Counts, what binds, and how far from the limit the best known schedule is");
   app.callback([options, steps, &exit] {
     options->schedule = steps->count() > 0;
-    exit = show(*options);
+    exit =
+        names_graph(options->words) ? show_graph(options->common, options->words) : show(*options);
   });
 }
 

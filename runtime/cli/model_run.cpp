@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/model_run.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iostream>
+
+#include "jit/interp/data.h"
+#include "jit/interp/scalar.h"
+#include "ops/graph/extent_range.h"
+#include "runtime/cli/terminal.h"
+#include "runtime/cli/trial_run.h"
+#include "runtime/measure/spread.h"
+#include "runtime/model/model_state.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr std::string_view kSuffix = ".graph";
+
+/// Calls of a model in one round, and rounds.
+/// Chosen: as long as a kernel's rounds for models of 10 us and more (not measured).
+constexpr int kRounds = 15;
+constexpr double kRoundSeconds = 0.002;
+
+/// How far results may lie apart, as a share of the largest: kernels that add in another order.
+/// Chosen: sums of thousands of terms in f32 (not measured).
+constexpr double kTolerance = 1e-3;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Memory for the tensors that a model is given.
+struct Tensors {
+  std::vector<std::unique_ptr<std::byte[]>> memory;
+  std::vector<NamedTensor> weights, inputs, outputs;
+};
+
+/// The tensors of a graph: inputs and weights hold numbers below 1, outputs nothing. Dims that
+/// calls tell have their largest value.
+class TensorMaker {
+ public:
+  TensorMaker(const ops::Graph& graph, const std::vector<ir::Dim>& dims) : graph_(graph) {
+    for (ir::Dim dim : dims) {
+      dim.lo = dim.hi;
+      dims_.push_back(dim);
+    }
+  }
+
+  Tensors run() {
+    ir::Program program;
+    std::vector<jit::TensorView> views;
+    Tensors out;
+    for (const ops::GraphValue& v : graph_.values) {
+      if (v.kind == ops::GraphValue::kMade && !v.output) continue;
+      const std::vector<int64_t> shape = shape_of(v);
+      const auto bytes = static_cast<size_t>(dense_bytes(v.type, shape));
+      out.memory.push_back(std::make_unique<std::byte[]>(bytes + kAlignment));
+      void* data = out.memory.back().get();
+      size_t room = bytes + kAlignment;
+      std::align(kAlignment, bytes, data, room);
+      auto& list = v.output                               ? out.outputs
+                   : v.kind == ops::GraphValue::kConstant ? out.weights
+                                                          : out.inputs;
+      list.push_back({v.name, TensorRef(data, v.type, shape)});
+      if (v.output) continue;
+      ir::Buffer b;
+      b.name = v.name;
+      b.type = v.type;
+      b.role = ir::Role::kInput;
+      for (const int64_t extent : shape) b.shape.push_back(ir::make_int(extent));
+      program.buffers.push_back(std::move(b));
+      views.push_back(view_of(list.back().tensor));
+    }
+    jit::fill_parameters(program, views, {}, {}, jit::DataSet::kTimed, 1);
+    return out;
+  }
+
+  static jit::TensorView view_of(const TensorRef& t) {
+    jit::TensorView view{const_cast<void*>(t.data()), t.type(), {}, {}};
+    for (int i = 0; i < t.rank(); ++i) {
+      view.shape.push_back(t.extent(i));
+      view.strides.push_back(t.stride(i));
+    }
+    return view;
+  }
+
+ private:
+  /// Fixed by: a cache line.
+  static constexpr size_t kAlignment = 64;
+
+  std::vector<int64_t> shape_of(const ops::GraphValue& v) const {
+    std::vector<int64_t> shape;
+    for (const ir::Expr& extent : v.shape) {
+      shape.push_back(ops::with_fixed_dims(extent, dims_)->i);
+    }
+    return shape;
+  }
+
+  const ops::Graph& graph_;
+  std::vector<ir::Dim> dims_;
+};
+
+/// A graph with all that it takes to run it.
+struct LoadedGraph {
+  std::shared_ptr<EngineState> engine;
+  ops::Graph graph;
+  std::string dims;
+  Tensors tensors;
+  std::shared_ptr<const ModelState> model;
+  double load_ms = 0;
+};
+
+Result<LoadedGraph> load(const Common& common, const std::vector<std::string>& words) {
+  LoadedGraph out;
+  auto engine = open_engine(common);
+  if (!engine) return engine.failure();
+  out.engine = std::move(*engine);
+  const auto text = read_file(words[0]);
+  if (!text) return text.failure();
+  auto graph = ops::parse_graph(*text, words[0], out.engine->library().get());
+  if (!graph) return graph.failure();
+  out.graph = std::move(*graph);
+  out.dims = fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " "));
+  const auto dims = bind_dims(out.graph, out.dims);
+  if (!dims) return dims.failure();
+  out.tensors = TensorMaker(out.graph, *dims).run();
+  const auto begin = Clock::now();
+  auto model =
+      ModelState::load(*out.engine, out.graph, {.dims = out.dims, .weights = out.tensors.weights});
+  if (!model) return model.failure();
+  out.load_ms = seconds_since(begin) * 1e3;
+  out.model = std::move(*model);
+  return out;
+}
+
+/// Times of whole calls, in microseconds.
+Result<Spread> time_calls(const ModelState& model, const Tensors& t) {
+  int64_t calls = 1;
+  std::vector<double> rounds;
+  for (int round = -1; round < kRounds; ++round) {
+    const auto begin = Clock::now();
+    for (int64_t i = 0; i < calls; ++i) {
+      if (auto f = model.run(t.inputs, t.outputs, {}); !f) return f.failure();
+    }
+    const double each = seconds_since(begin) / static_cast<double>(calls);
+    if (round >= 0) rounds.push_back(each * 1e6);
+    if (round < 0) calls = std::max<int64_t>(1, std::llround(kRoundSeconds / each));
+  }
+  return spread_of(std::move(rounds));
+}
+
+/// The elements of a dense tensor.
+std::vector<double> values_of(const TensorRef& t) {
+  std::vector<double> out;
+  for (int64_t i = 0; i < t.count(); ++i) {
+    out.push_back(is_float(t.type()) ? jit::read_float(t.type(), t.data(), i)
+                                     : static_cast<double>(jit::read_int(t.type(), t.data(), i)));
+  }
+  return out;
+}
+
+/// The largest difference from what the graph makes node by node, as a share of the largest element
+/// of its output.
+Result<double> difference(const LoadedGraph& g) {
+  auto apart = ModelState::load(*g.engine, g.graph,
+                                {.dims = g.dims, .weights = g.tensors.weights, .fuse = false});
+  if (!apart) return apart.failure();
+  std::vector<std::vector<double>> results[2];
+  for (const bool fused : {false, true}) {
+    const ModelState& model = fused ? *g.model : **apart;
+    if (auto f = model.run(g.tensors.inputs, g.tensors.outputs, {}); !f) return f.failure();
+    for (const NamedTensor& t : g.tensors.outputs) {
+      results[fused].push_back(values_of(t.tensor));
+    }
+  }
+  double most = 0;
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    double largest = 0, apart_by = 0;
+    for (size_t j = 0; j < results[0][i].size(); ++j) {
+      const double want = results[0][i][j], got = results[1][i][j];
+      if (std::isfinite(want)) largest = std::max(largest, std::abs(want));
+      if (want == got || (std::isnan(want) && std::isnan(got))) continue;
+      apart_by = std::max(apart_by, std::isfinite(want - got) ? std::abs(want - got) : INFINITY);
+    }
+    if (apart_by > 0) most = std::max(most, apart_by / largest);
+  }
+  return most;
+}
+
+/// One kernel of the model by itself.
+struct StepOutcome {
+  CheckOutcome check;
+  std::optional<Speed> speed;
+};
+
+Result<StepOutcome> try_step(const LoadedGraph& g, const ModelCall& call, bool check, bool time) {
+  StepOutcome out;
+  auto problem = g.engine->parse(call.kernel->problem);
+  if (!problem) return problem.failure();
+  if (check) {
+    auto checked = check_kernel(call.kernel, *problem);
+    if (!checked) return checked.failure();
+    out.check = std::move(*checked);
+  }
+  if (time) {
+    Limits limits = g.engine->limits();
+    auto speed = time_kernel(call.kernel, *problem, &limits);
+    if (!speed) return speed.failure();
+    out.speed = std::move(*speed);
+  }
+  return out;
+}
+
+std::string kernel_name(const ModelStep& step) {
+  return fmt::format("{}", fmt::join(step.ops, "+"));
+}
+
+Json json_of(const ModelStep& step) {
+  return {{"ops", step.ops},
+          {"reads", step.reads},
+          {"makes", step.makes},
+          {"problem", step.kernel.problem()},
+          {"schedule", step.kernel.schedule()},
+          {"source", name_of(step.kernel.source())}};
+}
+
+Json json_of(const ModelMemory& m) {
+  return {{"weights", m.weights},
+          {"values", m.values},
+          {"values_sum", m.values_sum},
+          {"workspace", m.workspace},
+          {"call", m.call}};
+}
+
+std::string memory_text(const ModelMemory& m) {
+  return fmt::format("weights {} bytes; a call {}: values {} ({} if none shared), workspace {}",
+                     m.weights, m.call, m.values, m.values_sum, m.workspace);
+}
+
+std::string header(const LoadedGraph& g) {
+  return fmt::format("graph {} {}\n  target    {}\n  kernels   {}, of {} nodes\n  memory    {}\n",
+                     g.graph.name, g.dims, g.engine->target_text, g.model->calls.size(),
+                     g.graph.nodes.size(), memory_text(g.model->memory));
+}
+
+}  // namespace
+
+bool names_graph(const std::vector<std::string>& words) {
+  return !words.empty() && words[0].ends_with(kSuffix);
+}
+
+int run_graph(const Common& common, const std::vector<std::string>& words, bool check, bool time) {
+  const auto loaded = load(common, words);
+  if (!loaded) return report(common, loaded.failure());
+  const LoadedGraph& g = *loaded;
+  Json object = {{"graph", g.graph.text},
+                 {"dims", g.dims},
+                 {"load_ms", g.load_ms},
+                 {"memory", json_of(g.model->memory)}};
+  if (!common.json) std::cout << header(g) << fmt::format("  load      {:.1f} ms\n", g.load_ms);
+  bool right = true;
+  double sum_us = 0;
+  for (size_t i = 0; i < g.model->calls.size(); ++i) {
+    const ModelStep& step = g.model->steps[i];
+    const auto tried = try_step(g, g.model->calls[i], check, time);
+    if (!tried) return report(common, tried.failure());
+    right &= tried->check.mismatch.empty();
+    Json row = json_of(step);
+    if (!tried->check.mismatch.empty()) row["mismatch"] = tried->check.mismatch;
+    if (tried->speed) {
+      sum_us += tried->speed->time_us;
+      row.update(speed_json(&*tried->speed));
+    }
+    object["steps"].push_back(std::move(row));
+    if (common.json) continue;
+    std::cout << fmt::format("  {:<9} {}", i + 1, kernel_name(step));
+    if (tried->speed) {
+      std::cout << fmt::format(": {:.1f} us, {}", tried->speed->time_us,
+                               text_of(tried->speed->share));
+    }
+    std::cout << (tried->check.mismatch.empty() ? "" : "\n  WRONG     " + tried->check.mismatch)
+              << "\n";
+  }
+  if (check) {
+    const auto apart = difference(g);
+    if (!apart) return report(common, apart.failure());
+    right &= *apart <= kTolerance;
+    object["difference"] = *apart;
+    if (!common.json) {
+      std::cout << fmt::format("  {:<9} at most {:.2g} of the largest element from node by node\n",
+                               right ? "right" : "WRONG", *apart);
+    }
+  }
+  if (time) {
+    const auto whole = time_calls(*g.model, g.tensors);
+    if (!whole) return report(common, whole.failure());
+    object["time_us"] = whole->median;
+    if (!common.json) {
+      std::cout << fmt::format("  time      {}; kernels by themselves {:.1f} us\n",
+                               text_of_time(whole->median, whole->low, whole->high), sum_us);
+    }
+  }
+  if (common.json) print_line(object);
+  return right ? kExitOk : kExitMismatch;
+}
+
+int show_graph(const Common& common, const std::vector<std::string>& words) {
+  const auto loaded = load(common, words);
+  if (!loaded) return report(common, loaded.failure());
+  const LoadedGraph& g = *loaded;
+  if (common.json) {
+    Json object = {{"graph", g.graph.text}, {"dims", g.dims}, {"memory", json_of(g.model->memory)}};
+    for (const ModelStep& step : g.model->steps) object["steps"].push_back(json_of(step));
+    print_line(object);
+    return kExitOk;
+  }
+  std::cout << header(g);
+  for (size_t i = 0; i < g.model->steps.size(); ++i) {
+    const ModelStep& step = g.model->steps[i];
+    std::cout << fmt::format("--- {} {}: {} -> {}\n{}\n{} ({})\n", i + 1, kernel_name(step),
+                             fmt::join(step.reads, ", "), fmt::join(step.makes, ", "),
+                             step.kernel.problem(), schedule_lines(step.kernel.schedule()),
+                             name_of(step.kernel.source()));
+  }
+  return kExitOk;
+}
+
+}  // namespace hone::runtime

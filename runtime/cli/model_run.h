@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/cli/common.h"
+
+namespace hone::runtime {
+
+/// Do the words of a command line name a graph's file, `mlp.graph B=8`?
+bool names_graph(const std::vector<std::string>& words);
+
+/// Loads the graph in `words` with random weights, checks each kernel against its definition and
+/// the whole against the graph without fusion, and times both. The exit code.
+int run_graph(const Common& common, const std::vector<std::string>& words, bool check, bool time);
+
+/// Shows the graph in `words` as it would run: kernels with their nodes and schedules, and memory.
+int show_graph(const Common& common, const std::vector<std::string>& words);
+
+}  // namespace hone::runtime
