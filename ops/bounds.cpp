@@ -268,6 +268,12 @@ bool Prover::prove_div(const Linear& form, size_t at, int* budget) const {
     }
     scaled.add(bound, scale);
     if (prove(scaled, budget)) return true;
+    // The quotient of the end of x: of `2*(i/3)` for i < 6 at most 2, where 2*i/3 is 10/3.
+    const auto minus = [](const Expr& e) { return ir::make_unary(ir::Op::kNeg, e); };
+    const Expr end = scale < 0 ? most(x) : most(minus(x));
+    const Expr quotient =
+        end ? ir::make_binary(ir::Op::kDiv, scale < 0 ? end : minus(end), d) : Expr();
+    if (quotient && prove(replaced(form, at, linear_of(quotient)), budget)) return true;
   }
   if (!prove(linear_of(d), budget) || !prove(linear_of(x), budget)) return false;
   return prove(replaced(form, at, linear_of(scale > 0 ? ir::make_int(0) : x)), budget);

@@ -234,6 +234,7 @@ void Parser::parse_arguments(Definition& d, bool outputs) {
   if (accept(")")) return;
   do {
     d.args.push_back(parse_argument(outputs));
+    if (in_graph_) terms_ = 0;
     const size_t most = in_graph_ ? kMaxGraphArgs : kMaxArgs;
     if (d.args.size() > most) {
       fail(d.args.back().span,

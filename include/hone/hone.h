@@ -175,6 +175,12 @@ class HONE_API Engine {
   Result<Model> try_load_graph(std::string_view text, const ModelOptions& options = {},
                                std::string_view origin = "graph");
 
+  /// The same of a file: a graph's text, `mlp.graph`, or a model of ONNX with its weights,
+  /// `mlp.onnx`. Inputs and outputs then have the file's names. Throws Error besides: kNotFound;
+  /// kUnsupported with all operators that have no op here.
+  Model load(std::string_view path, const ModelOptions& options = {});
+  Result<Model> try_load(std::string_view path, const ModelOptions& options = {});
+
   /// Canonical text of what this engine compiles for.
   const std::string& target() const;
   /// The GPU that kernels run on. Throws kUnsupported where they run on the CPU.

@@ -51,7 +51,7 @@ struct ModelStep {
 
 /// Bytes that a model takes, besides code.
 struct ModelMemory {
-  int64_t weights = 0;     ///< copied or packed, shared by all calls
+  int64_t weights = 0;     ///< copied or packed for each kernel that reads one, shared by all calls
   int64_t values = 0;      ///< of a call: tensors between steps, which share memory
   int64_t values_sum = 0;  ///< of these tensors if none shared memory
   int64_t workspace = 0;   ///< of a call: the largest of its kernels

@@ -8,6 +8,7 @@
 #include "jit/ir/spelling.h"
 #include "ops/foreign.h"
 #include "ops/gradient/index_terms.h"
+#include "ops/gradient/terms.h"
 #include "ops/graph/graph.h"
 #include "ops/stock.h"
 #include "ops/uses/fit.h"
@@ -67,7 +68,9 @@ class GraphBuilder {
     v.kind = a.constant ? GraphValue::kConstant : GraphValue::kInput;
     for (const Term& extent : a.shape) {
       collect_dims(extent);
-      v.shape.push_back(tidy(extent_expr(extent)));
+      const ir::Expr e = extent_expr(extent);
+      if (!e) unknown_.insert(a.name);
+      v.shape.push_back(tidy(e ? e : ir::make_int(0)));
     }
     v.output = a.role == ir::Role::kOutput;
     if (v.output) v.kind = GraphValue::kMade;
@@ -108,6 +111,7 @@ class GraphBuilder {
     GraphNode node;
     node.op = *op;
     node.use = with_indices(s, *op->definition);
+    if (!check_lefts(node.use) || !check_numbers(node.use, *op->definition)) return give_up(s);
     Fit fit(*op->definition, d_, node.use, tensors_, diagnostics_);
     if (!fit.solve() || !take_numbers(fit, node)) return give_up(s);
     const int number = static_cast<int>(graph_.nodes.size());
@@ -115,7 +119,7 @@ class GraphBuilder {
       if (a.role != ir::Role::kInput) continue;
       node.plain &= !a.scalar;
       if (a.scalar) continue;
-      const int read = places_.at(fit.operand(a.name).tensor);
+      const int read = graph_.places.at(fit.operand(a.name).tensor);
       node.reads.push_back(read);
       std::vector<int>& readers = value(read).readers;
       if (readers.empty() || readers.back() != number) readers.push_back(number);
@@ -135,10 +139,10 @@ class GraphBuilder {
   bool knows_arguments(const Statement& s) {
     bool known = true;
     for (const Term& t : s.value.args) {
-      const auto at = places_.find(t.name);
+      const auto at = graph_.places.find(t.name);
       if (t.kind != Term::kName) continue;
       known &= !unknown_.contains(t.name);
-      if (at == places_.end() || !known) continue;
+      if (at == graph_.places.end() || !known) continue;
       const bool later = value(at->second).kind == GraphValue::kMade && !made_.contains(t.name);
       if (later) error(t.span, "`{}` is read before the statement that makes it", t.name);
       known &= !later;
@@ -146,10 +150,78 @@ class GraphBuilder {
     return known;
   }
 
+  /// Indices have names of their own and ranges from 0; dtypes that are stated are there.
+  bool check_lefts(const Statement& s) {
+    const size_t before = diagnostics_.count();
+    std::vector<const Left*> lefts{&s};
+    for (const Left& left : s.also) lefts.push_back(&left);
+    for (const Left* left : lefts) {
+      if (!left->type.empty() && !dtype_named(left->type)) {
+        error(left->type_span, "there is no dtype `{}`; dtypes are {}{}", left->type,
+              spaced(dtype_words()), dtype_hint(left->type));
+      }
+      for (const Range& r : left->indices) {
+        if (names_.contains(r.name)) {
+          error(r.span, "`{}` already names {}; choose another index", r.name, names_.at(r.name));
+        }
+        const bool zero =
+            r.bounds.empty() || (r.bounds[0].kind == Term::kInt && r.bounds[0].i == 0);
+        if (!zero) error(r.span, "the range of an index of a whole tensor begins with 0");
+      }
+    }
+    return diagnostics_.count() == before;
+  }
+
+  /// Scalars and parameters are made of numbers, dims and the indices over which the op is
+  /// repeated.
+  bool check_numbers(const Statement& s, const Definition& used) {
+    const size_t before = diagnostics_.count();
+    const auto look = [&](const Term& t) {
+      const auto& dims = graph_.dims;
+      const bool known = std::find(dims.begin(), dims.end(), t.name) != dims.end() ||
+                         std::any_of(s.indices.begin(), s.indices.end(),
+                                     [&](const Range& r) { return r.name == t.name; });
+      if (t.kind == Term::kAccess) {
+        error(t.span, "`{}` is an element; a scalar of a graph is made of numbers and dims",
+              t.name);
+      } else if (t.kind == Term::kName && !known && !tensors_.find(t.name)) {
+        error(t.span, "`{}` is no dim here; dims are {}", t.name,
+              dims.empty() ? "none" : fmt::format("{}", fmt::join(dims, " ")));
+      }
+      return false;
+    };
+    size_t next = 0;
+    for (const Argument& a : used.args) {
+      if (a.role != ir::Role::kInput || next >= s.value.args.size()) continue;
+      const Term& given = s.value.args[next++];
+      if (a.scalar) any_part(given, look);
+    }
+    for (const Given& g : s.given) {
+      if (!dtype_named(g.value.name)) any_part(g.value, look);
+    }
+    return diagnostics_.count() == before;
+  }
+
+  /// Is what an op makes of the shape that its output declares?
+  bool fits(const Left& left, const std::vector<ir::Expr>& made, const GraphValue& declared) {
+    if (made.size() != declared.shape.size()) {
+      error(left.span, "`{}` is declared with {} dims, and has {} here", left.name,
+            declared.shape.size(), made.size());
+      return false;
+    }
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!made[i] || equal_index(made[i], declared.shape[i])) continue;
+      error(left.span, "dim {} of `{}` is declared as {}, and is {} here", i, left.name,
+            ir::print(declared.shape[i]), ir::print(made[i]));
+      return false;
+    }
+    return true;
+  }
+
   GraphValue& value(int i) { return graph_.values[static_cast<size_t>(i)]; }
 
   void keep(GraphValue v) {
-    places_[v.name] = static_cast<int>(graph_.values.size());
+    graph_.places[v.name] = static_cast<int>(graph_.values.size());
     graph_.values.push_back(std::move(v));
   }
 
@@ -219,18 +291,26 @@ class GraphBuilder {
       return -1;
     }
     const std::string type = fit.needed_type(made.result->type);
-    if (const auto declared = places_.find(left.name); declared != places_.end()) {
+    const std::vector<ir::Expr> shape = fit.shape_of(made);
+    if (const auto declared = graph_.places.find(left.name); declared != graph_.places.end()) {
       if (value(declared->second).kind != GraphValue::kMade) {
         error(left.span, "`{}` is given by the caller; choose another name", left.name);
+      } else {
+        fits(left, shape, value(declared->second));
       }
       return declared->second;
+    }
+    if (std::any_of(shape.begin(), shape.end(), [](const ir::Expr& e) { return !e; })) {
+      error(left.span, "nothing tells how long each dim of `{}` is; state ranges, `{}[i in 0..N]`",
+            left.name, left.name);
+      return -1;
     }
     GraphValue v;
     v.name = left.name;
     v.span = left.span;
     v.kind = GraphValue::kMade;
     v.type = dtype_named(type).value_or(DType::kF32);
-    v.shape = fit.shape_of(made);
+    v.shape = shape;
     name(left.name, left.span, "a tensor");
     tensors_.add(WrittenTensor{v.name, type, v.shape});
     keep(std::move(v));
@@ -241,7 +321,7 @@ class GraphBuilder {
     for (const GraphValue& v : graph_.values) {
       if (v.output && !made_.contains(v.name)) {
         error(v.span, "no statement makes `{}`", v.name);
-      } else if (!v.output && v.readers.empty()) {
+      } else if (v.kind != GraphValue::kInput && !v.output && v.readers.empty()) {
         diagnostics_.consequence(
             v.span, fmt::format("`{}` is never read; take it out", v.name) +
                         (v.kind == GraphValue::kMade ? ", or put `_` where an op makes more" : ""));
@@ -255,7 +335,6 @@ class GraphBuilder {
   WrittenTensors tensors_;
   Graph graph_;
   std::map<std::string, std::string> names_;
-  std::map<std::string, int> places_;  ///< of values
   std::set<std::string> made_;
   std::set<std::string> unknown_;  ///< that wrong statements were to make
 };
@@ -263,10 +342,8 @@ class GraphBuilder {
 }  // namespace
 
 int Graph::find(std::string_view name) const {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
+  const auto at = places.find(name);
+  return at == places.end() ? -1 : at->second;
 }
 
 Graph graph_of(const Definition& d, KnownOps& ops, Diagnostics& diagnostics) {

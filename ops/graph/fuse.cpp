@@ -10,6 +10,10 @@
 namespace hone::ops {
 namespace {
 
+/// Nodes of one group, and tensors that they read.
+/// Chosen: within what an op may have (not measured).
+constexpr size_t kMostNodes = 32, kMostReads = 64;
+
 /// Is `access` at the indices of the statement, in their order?
 bool is_in_place(const Statement& s, const Term& access) {
   if (access.guarded || access.args.size() != s.indices.size()) return false;
@@ -69,6 +73,9 @@ class Fusion {
     const GraphValue& read = value(v);
     const int maker = maker_.at(v), group = group_of_[static_cast<size_t>(maker)];
     const std::vector<int>& nodes = groups_[static_cast<size_t>(group)];
+    size_t reads = node.reads.size();
+    for (const int n : nodes) reads += graph_.nodes[static_cast<size_t>(n)].reads.size();
+    if (nodes.size() >= kMostNodes || reads > kMostReads) return false;
     return !read.output && read.readers.size() == 1 && nodes.back() == maker &&
            graph_.nodes[static_cast<size_t>(maker)].makes.size() == 1 &&
            node.use.indices.size() == read.shape.size() && goes_along(*node.op.definition, a.name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,7 +51,8 @@ struct Graph {
   std::vector<std::string> dims;  ///< that shapes of inputs name
   std::vector<GraphValue> values;
   std::vector<GraphNode> nodes;
-  Library own;       ///< ops that its text defines
+  std::map<std::string, int, std::less<>> places;  ///< of values, by their names
+  Library own;                                     ///< ops that its text defines
   std::string text;  ///< canonical: `op`s of its own, then `graph name(...) -> (...) { ... }`
 
   /// The value of that name, or -1.

@@ -129,14 +129,14 @@ class GroupDims {
 class GroupWriter {
  public:
   GroupWriter(const Graph& graph, const Group& group, const Borders& borders,
-              const std::vector<ir::Dim>& dims, bool symbolic)
-      : graph_(graph), group_(group), borders_(borders), dims_(dims, symbolic) {
+              const std::vector<ir::Dim>& dims, bool symbolic, const Library* library)
+      : graph_(graph), group_(group), borders_(borders), library_(library), dims_(dims, symbolic) {
     name("x", borders.reads);
     name("y", borders.makes);
     name("t", borders.within);
   }
 
-  Result<Problem> problem(const Library* library) {
+  Result<Problem> problem() {
     d_.name = "fused";
     d_.graph = true;
     for (const int v : borders_.reads) {
@@ -150,13 +150,17 @@ class GroupWriter {
                                    graph_.nodes[static_cast<size_t>(n)].op.name())};
       }
     }
-    if (auto known = infer(library); !known) return known.failure();
+    if (auto known = infer(); !known) {
+      // Where only a result has a dim, its output says how long it is.
+      for (Statement& s : d_.statements) state_outputs(s);
+      if (known = infer(); !known) return known.failure();
+    }
     const auto bindings = dims_.bindings();
     if (!bindings) return Failure{ErrorCode::kUnsupported, "an extent has no known range"};
     d_.graph = false;
     std::string text;
     for (const Op& op : own_.ops) text += op.text() + " ";
-    return parse_problem(text + print(d_) + *bindings + constants(), library);
+    return parse_problem(text + print(d_) + *bindings + constants(), library_);
   }
 
  private:
@@ -177,6 +181,7 @@ class GroupWriter {
 
   bool add(const GraphNode& node) {
     Statement s = node.use;
+    name_indices(s);
     s.value.name = own_name(node.op);
     bool known = true;
     const auto number = [&](Term& t) {
@@ -210,11 +215,38 @@ class GroupWriter {
     const std::vector<std::string>& functions = function_words();
     const bool hidden = std::find(functions.begin(), functions.end(), op.name()) != functions.end();
     if (!hidden && !graph_.own.find(op.name())) return op.name();
+    const auto [at, fresh] = own_names_.emplace(op.text(), op.name());
+    if (!fresh) return at->second;
+    KnownOps known(own_, library_);
+    while (hidden &&
+           (at->second == op.name() || graph_.own.find(at->second) || known.find(at->second))) {
+      at->second += "_op";
+    }
     auto d = std::make_shared<Definition>(*op.definition);
-    if (hidden) d->name += "_op";
+    d->name = at->second;
     d->text = print(*d);
-    if (!own_.find(d->name)) own_.ops.push_back(Op{d});
+    own_.ops.push_back(Op{d});
     return d->name;
+  }
+
+  /// Indices by their places, also in scalars: no name of the user's can be one of the group's.
+  static void name_indices(Statement& s) {
+    std::map<std::string, std::string> names;
+    std::vector<Left*> lefts{&s};
+    for (Left& left : s.also) lefts.push_back(&left);
+    for (Left* left : lefts) {
+      for (size_t i = 0; i < left->indices.size(); ++i) {
+        const std::string name = fmt::format("i{}", i);
+        names[left->indices[i].name] = name;
+        left->indices[i].name = name;
+      }
+    }
+    for (Term& given : s.value.args) {
+      given = replaced(given, [&](const Term& t) -> std::optional<Term> {
+        const auto at = t.kind == Term::kName ? names.find(t.name) : names.end();
+        return at == names.end() ? std::nullopt : std::optional(name_term(at->second));
+      });
+    }
   }
 
   template <class F>
@@ -231,10 +263,10 @@ class GroupWriter {
 
   /// The shapes of all that the statements make, in the group's dims: declared for what leaves,
   /// stated as ranges for the rest.
-  Result<Done> infer(const Library* library) {
+  Result<Done> infer() {
     const auto source = std::make_shared<const Source>(Source{print(d_), "", 1});
     Diagnostics diagnostics(source);
-    KnownOps ops(own_, library);
+    KnownOps ops(own_, library_);
     const Graph inferred = graph_of(d_, ops, diagnostics);
     if (inferred.nodes.size() != d_.statements.size()) return diagnostics.failure();
     for (Statement& s : d_.statements) {
@@ -252,6 +284,19 @@ class GroupWriter {
       d_.args.push_back(std::move(a));
     }
     return Done();
+  }
+
+  void state_outputs(Statement& s) {
+    std::vector<Left*> lefts{&s};
+    for (Left& left : s.also) lefts.push_back(&left);
+    for (Left* left : lefts) {
+      if (left->omitted || left->name[0] != 'y') continue;
+      const int v = borders_.makes[static_cast<size_t>(std::stoi(left->name.substr(1))) - 1];
+      for (size_t i = 0; i < left->indices.size(); ++i) {
+        if (!left->indices[i].bounds.empty()) continue;
+        left->indices[i].bounds = {whole_term(0), index_term(dims_.renamed(value(v).shape[i]))};
+      }
+    }
   }
 
   static void state_ranges(Left& left, const Graph& inferred) {
@@ -274,10 +319,12 @@ class GroupWriter {
   const Graph& graph_;
   const Group& group_;
   const Borders& borders_;
+  const Library* library_;
   GroupDims dims_;
   Definition d_;
-  std::map<int, std::string> names_;  ///< of values
-  Library own_;                       ///< ops that stand before it
+  std::map<int, std::string> names_;              ///< of values
+  Library own_;                                   ///< ops that stand before it
+  std::map<std::string, std::string> own_names_;  ///< of these, by their texts
 };
 
 /// The op of a node alone, with what its dims, parameters and dtypes are here.
@@ -325,8 +372,8 @@ Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
   const Borders borders(graph, group.nodes);
   group.reads = borders.reads;
   group.makes = borders.makes;
-  auto problem = GroupWriter(graph, group, borders, dims, true).problem(library);
-  if (!problem) problem = GroupWriter(graph, group, borders, dims, false).problem(library);
+  auto problem = GroupWriter(graph, group, borders, dims, true, library).problem();
+  if (!problem) problem = GroupWriter(graph, group, borders, dims, false, library).problem();
   if (!problem) return problem.failure();
   group.problem = std::move(*problem);
   return group;

@@ -203,12 +203,28 @@ bool Fit::take_scalar(const Argument& a, const Term& t) {
 bool Fit::fill_batch() {
   batch_extents_.resize(batch_.size());
   std::vector<bool> brought(batch_.size());
+  const Argument* target = user_.arg(first_->name);
+  for (size_t i = 0; user_.graph && i < batch_.size(); ++i) {
+    const Range& r = first_->indices[i];
+    if (!r.bounds.empty()) {
+      batch_extents_[i] = extent_expr(r.bounds[1]);
+    } else if (target && i < target->shape.size()) {
+      batch_extents_[i] = extent_expr(target->shape[i]);
+    }
+  }
   for (const auto& [name, operand] : operands_) {
     const WrittenTensor& tensor = *tensors_.find(operand.tensor);
     for (size_t i = 0; i < operand.extra; ++i) {
       const size_t at = batch_.size() - operand.extra + i;
       brought[at] = true;
       if (!batch_extents_[at]) batch_extents_[at] = tensor.shape[i];
+      const bool same =
+          !user_.graph || !tensor.shape[i] || equal_index(tensor.shape[i], batch_extents_[at]);
+      if (!same) {
+        return error(s_.value.span, "dim {} of `{}` is {}, and `{}` goes to {} here", i,
+                     operand.tensor, print(index_term(tensor.shape[i])), batch_[at],
+                     print(index_term(batch_extents_[at])));
+      }
     }
   }
   for (size_t i = 0; i < batch_.size(); ++i) {

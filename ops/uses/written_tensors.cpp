@@ -34,8 +34,13 @@ WrittenTensors::WrittenTensors(const Definition& d) {
     if (a.scalar) continue;
     WrittenTensor t{a.name, a.type, {}};
     for (const Term& extent : a.shape) t.shape.push_back(extent_expr(extent));
-    all_.push_back(std::move(t));
+    add(std::move(t));
   }
+}
+
+void WrittenTensors::add(WrittenTensor t) {
+  places_.emplace(t.name, all_.size());
+  all_.push_back(std::move(t));
 }
 
 void WrittenTensors::add(const Statement& s) {
@@ -50,14 +55,12 @@ void WrittenTensors::add(const Statement& s) {
     }
     t.shape.push_back(std::move(extent));
   }
-  all_.push_back(std::move(t));
+  add(std::move(t));
 }
 
 const WrittenTensor* WrittenTensors::find(std::string_view name) const {
-  for (const WrittenTensor& t : all_) {
-    if (t.name == name) return &t;
-  }
-  return nullptr;
+  const auto at = places_.find(name);
+  return at == places_.end() ? nullptr : &all_[at->second];
 }
 
 std::vector<std::string> WrittenTensors::names() const {

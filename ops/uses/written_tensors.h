@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +30,7 @@ class WrittenTensors {
   /// The statements that follow can read what this one defines.
   void add(const Statement& s);
   /// The same, where the extents are known.
-  void add(WrittenTensor t) { all_.push_back(std::move(t)); }
+  void add(WrittenTensor t);
   /// The tensor of that name, or null.
   const WrittenTensor* find(std::string_view name) const;
   /// Their names.
@@ -38,6 +40,7 @@ class WrittenTensors {
 
  private:
   std::vector<WrittenTensor> all_;
+  std::map<std::string, size_t, std::less<>> places_;  ///< in `all_`, by name
 };
 
 /// Does `t` read an element, without `else`, that has `index` alone as an index?

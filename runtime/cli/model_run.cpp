@@ -17,8 +17,6 @@
 namespace hone::runtime {
 namespace {
 
-constexpr std::string_view kSuffix = ".graph";
-
 /// Calls of a model in one round, and rounds.
 /// Chosen: as long as a kernel's rounds for models of 10 us and more (not measured).
 constexpr int kRounds = 15;
@@ -44,7 +42,8 @@ struct Tensors {
 /// calls tell have their largest value.
 class TensorMaker {
  public:
-  TensorMaker(const ops::Graph& graph, const std::vector<ir::Dim>& dims) : graph_(graph) {
+  TensorMaker(const ModelFile& file, const std::vector<ir::Dim>& dims)
+      : file_(file), graph_(file.graph) {
     for (ir::Dim dim : dims) {
       dim.lo = dim.hi;
       dims_.push_back(dim);
@@ -56,7 +55,7 @@ class TensorMaker {
     std::vector<jit::TensorView> views;
     Tensors out;
     for (const ops::GraphValue& v : graph_.values) {
-      if (v.kind == ops::GraphValue::kMade && !v.output) continue;
+      if ((v.kind == ops::GraphValue::kMade && !v.output) || in_file(v)) continue;
       const std::vector<int64_t> shape = shape_of(v);
       const auto bytes = static_cast<size_t>(dense_bytes(v.type, shape));
       out.memory.push_back(std::make_unique<std::byte[]>(bytes + kAlignment));
@@ -66,32 +65,35 @@ class TensorMaker {
       auto& list = v.output                               ? out.outputs
                    : v.kind == ops::GraphValue::kConstant ? out.weights
                                                           : out.inputs;
-      list.push_back({v.name, TensorRef(data, v.type, shape)});
+      list.push_back({name_of_given(v), TensorRef(data, v.type, shape)});
       if (v.output) continue;
+      // Elements that share bytes are any bytes.
+      const bool packed = is_packed(v.type);
       ir::Buffer b;
       b.name = v.name;
-      b.type = v.type;
+      b.type = packed ? DType::kU8 : v.type;
       b.role = ir::Role::kInput;
-      for (const int64_t extent : shape) b.shape.push_back(ir::make_int(extent));
+      const std::vector<int64_t> flat{static_cast<int64_t>(bytes) / size_of(v.type)};
+      b.shape.push_back(ir::make_int(flat[0]));
       program.buffers.push_back(std::move(b));
-      views.push_back(view_of(list.back().tensor));
+      views.push_back({data, packed ? DType::kU8 : v.type, flat, {1}});
     }
     jit::fill_parameters(program, views, {}, {}, jit::DataSet::kTimed, 1);
+    for (const jit::TensorView& view : views) keep_small(view);
     return out;
-  }
-
-  static jit::TensorView view_of(const TensorRef& t) {
-    jit::TensorView view{const_cast<void*>(t.data()), t.type(), {}, {}};
-    for (int i = 0; i < t.rank(); ++i) {
-      view.shape.push_back(t.extent(i));
-      view.strides.push_back(t.stride(i));
-    }
-    return view;
   }
 
  private:
   /// Fixed by: a cache line.
   static constexpr size_t kAlignment = 64;
+
+  /// Wide integers may be positions: 0 and 1 are so in nearly all tensors.
+  static void keep_small(const jit::TensorView& view) {
+    if (view.type != DType::kI64 && view.type != DType::kI32) return;
+    for (int64_t i = 0; i < view.elements(); ++i) {
+      jit::write_int(view.type, view.data, i, jit::read_int(view.type, view.data, i) & 1);
+    }
+  }
 
   std::vector<int64_t> shape_of(const ops::GraphValue& v) const {
     std::vector<int64_t> shape;
@@ -101,6 +103,18 @@ class TensorMaker {
     return shape;
   }
 
+  /// As calls have it.
+  std::string_view name_of_given(const ops::GraphValue& v) const {
+    const auto at = file_.names.find(v.name);
+    return at == file_.names.end() ? v.name : at->second;
+  }
+
+  bool in_file(const ops::GraphValue& v) const {
+    const auto& own = file_.weight_names;
+    return std::find(own.begin(), own.end(), v.name) != own.end();
+  }
+
+  const ModelFile& file_;
   const ops::Graph& graph_;
   std::vector<ir::Dim> dims_;
 };
@@ -108,7 +122,7 @@ class TensorMaker {
 /// A graph with all that it takes to run it.
 struct LoadedGraph {
   std::shared_ptr<EngineState> engine;
-  ops::Graph graph;
+  ModelFile file;
   std::string dims;
   Tensors tensors;
   std::shared_ptr<const ModelState> model;
@@ -120,18 +134,16 @@ Result<LoadedGraph> load(const Common& common, const std::vector<std::string>& w
   auto engine = open_engine(common);
   if (!engine) return engine.failure();
   out.engine = std::move(*engine);
-  const auto text = read_file(words[0]);
-  if (!text) return text.failure();
-  auto graph = ops::parse_graph(*text, words[0], out.engine->library().get());
-  if (!graph) return graph.failure();
-  out.graph = std::move(*graph);
+  auto file = read_model_file(words[0], out.engine->library().get());
+  if (!file) return file.failure();
+  out.file = std::move(*file);
   out.dims = fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " "));
-  const auto dims = bind_dims(out.graph, out.dims);
+  const auto dims = bind_dims(out.file.graph, out.dims);
   if (!dims) return dims.failure();
-  out.tensors = TensorMaker(out.graph, *dims).run();
+  out.tensors = TensorMaker(out.file, *dims).run();
   const auto begin = Clock::now();
   auto model =
-      ModelState::load(*out.engine, out.graph, {.dims = out.dims, .weights = out.tensors.weights});
+      ModelState::load(*out.engine, out.file, {.dims = out.dims, .weights = out.tensors.weights});
   if (!model) return model.failure();
   out.load_ms = seconds_since(begin) * 1e3;
   out.model = std::move(*model);
@@ -157,6 +169,12 @@ Result<Spread> time_calls(const ModelState& model, const Tensors& t) {
 /// The elements of a dense tensor.
 std::vector<double> values_of(const TensorRef& t) {
   std::vector<double> out;
+  if (is_packed(t.type())) {  // byte by byte
+    std::vector<int64_t> shape;
+    for (int i = 0; i < t.rank(); ++i) shape.push_back(t.extent(i));
+    const auto* bytes = static_cast<const uint8_t*>(t.data());
+    return {bytes, bytes + dense_bytes(t.type(), shape)};
+  }
   for (int64_t i = 0; i < t.count(); ++i) {
     out.push_back(is_float(t.type()) ? jit::read_float(t.type(), t.data(), i)
                                      : static_cast<double>(jit::read_int(t.type(), t.data(), i)));
@@ -167,7 +185,7 @@ std::vector<double> values_of(const TensorRef& t) {
 /// The largest difference from what the graph makes node by node, as a share of the largest element
 /// of its output.
 Result<double> difference(const LoadedGraph& g) {
-  auto apart = ModelState::load(*g.engine, g.graph,
+  auto apart = ModelState::load(*g.engine, g.file,
                                 {.dims = g.dims, .weights = g.tensors.weights, .fuse = false});
   if (!apart) return apart.failure();
   std::vector<std::vector<double>> results[2];
@@ -244,21 +262,21 @@ std::string memory_text(const ModelMemory& m) {
 
 std::string header(const LoadedGraph& g) {
   return fmt::format("graph {} {}\n  target    {}\n  kernels   {}, of {} nodes\n  memory    {}\n",
-                     g.graph.name, g.dims, g.engine->target_text, g.model->calls.size(),
-                     g.graph.nodes.size(), memory_text(g.model->memory));
+                     g.file.graph.name, g.dims, g.engine->target_text, g.model->calls.size(),
+                     g.file.graph.nodes.size(), memory_text(g.model->memory));
 }
 
 }  // namespace
 
 bool names_graph(const std::vector<std::string>& words) {
-  return !words.empty() && words[0].ends_with(kSuffix);
+  return !words.empty() && is_model_file(words[0]);
 }
 
 int run_graph(const Common& common, const std::vector<std::string>& words, bool check, bool time) {
   const auto loaded = load(common, words);
   if (!loaded) return report(common, loaded.failure());
   const LoadedGraph& g = *loaded;
-  Json object = {{"graph", g.graph.text},
+  Json object = {{"graph", g.file.graph.text},
                  {"dims", g.dims},
                  {"load_ms", g.load_ms},
                  {"memory", json_of(g.model->memory)}};
@@ -314,7 +332,8 @@ int show_graph(const Common& common, const std::vector<std::string>& words) {
   if (!loaded) return report(common, loaded.failure());
   const LoadedGraph& g = *loaded;
   if (common.json) {
-    Json object = {{"graph", g.graph.text}, {"dims", g.dims}, {"memory", json_of(g.model->memory)}};
+    Json object = {
+        {"graph", g.file.graph.text}, {"dims", g.dims}, {"memory", json_of(g.model->memory)}};
     for (const ModelStep& step : g.model->steps) object["steps"].push_back(json_of(step));
     print_line(object);
     return kExitOk;

@@ -120,6 +120,25 @@ class Counter {
   }
 
  private:
+  /// The dot product instruction that takes most products of a stage at once. Integers may be
+  /// multiplied out first, `(a - x)*b` to `a*b` and a sum of its own: then narrower factors meet.
+  const ir::Instruction* dots_of(const ir::Stage& stage) const {
+    const ir::Instruction* best = schedules::instruction_for(with_rounded(stage), target_, true);
+    if (stage.reduce != ir::Reduce::kSum || is_float(stage.accumulate)) return best;
+    const std::string partial = stage.name + ".x";
+    const schedules::Step step = schedules::step::expand(stage.name, partial);
+    const auto apart = step.row->apply(program_, step);
+    if (!apart) return best;
+    const auto taken = [](const ir::Instruction* row) {
+      return row ? static_cast<double>(row->group) / row->operations : 0;
+    };
+    for (const ir::Stage& s : apart->stages) {
+      if (!s.name.starts_with(partial)) continue;
+      const ir::Instruction* row = schedules::instruction_for(s, target_, true);
+      if (taken(row) > taken(best)) best = row;
+    }
+    return best;
+  }
   bool is_bound(const std::string& buffer) const { return bound_.count(buffer) > 0; }
   /// Bytes that memory moves at once.
   double unit() const { return target_.is_cuda() ? kSector : kLine; }
@@ -137,7 +156,7 @@ class Counter {
     const double needed = where > 0 ? (whole ? 1.0 : std::min(1.0, read / where)) : 0;
     ValueWork value(program_, target_, domain, where * needed);
     value.add(stage.value, stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
-    const ir::Instruction* row = schedules::instruction_for(with_rounded(stage), target_, true);
+    const ir::Instruction* row = dots_of(stage);
     if (row) {
       const double products = value.points(stage.value);
       work_.dots.push_back({row, products});

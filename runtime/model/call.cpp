@@ -176,15 +176,17 @@ class ModelRun {
       count *= extents[i];
     }
     bool fits = t.type() == v.type;
+    const std::span<const int64_t> wanted(extents.data(), v.shape.size());
     if (t.rank() == TensorRef::kFlat) {
-      fits = fits && t.count() == count;
+      // The bytes of elements that share them fit as well.
+      const bool bytes = is_packed(v.type) && t.type() == DType::kU8;
+      fits = bytes ? t.count() == dense_bytes(v.type, wanted) : fits && t.count() == count;
     } else {
       fits = fits && t.rank() == static_cast<int>(v.shape.size());
       for (int i = 0; fits && i < t.rank(); ++i) {
         fits = t.extent(i) == extents[static_cast<size_t>(i)];
       }
     }
-    const std::span<const int64_t> wanted(extents.data(), v.shape.size());
     if (!fits) {
       std::vector<int64_t> shape;
       for (int i = 0; i < t.rank(); ++i) shape.push_back(t.extent(i));
@@ -198,6 +200,11 @@ class ModelRun {
     }
     if (count > 0 && !t.data()) {
       return Failure{ErrorCode::kArgument, fmt::format("`{}` is null", v.name)};
+    }
+    if (reinterpret_cast<uintptr_t>(t.data()) % static_cast<uintptr_t>(size_of(v.type)) != 0) {
+      return Failure{ErrorCode::kArgument,
+                     fmt::format("`{}` is at {}, which is no multiple of {} bytes", v.name,
+                                 t.data(), size_of(v.type))};
     }
     const TensorRef dense(t.data(), v.type, wanted);
     for (int i = 0; t.rank() != TensorRef::kFlat && i < t.rank(); ++i) {

@@ -44,7 +44,10 @@ class ModelLoader {
     }
     if (auto f = check_weights(); !f) return f.failure();
     if (auto f = check_dims(); !f) return f.failure();
-    for (const ops::GraphValue& v : graph_.values) add_value(v);
+    for (const ops::GraphValue& v : graph_.values) {
+      if (auto f = check_extents(v); !f) return f.failure();
+      add_value(v);
+    }
     for (std::vector<int>& nodes : groups()) {
       if (auto f = add_call(std::move(nodes)); !f) return f.failure();
     }
@@ -99,6 +102,18 @@ class ModelLoader {
                                graph_.name, open, open.substr(0, open.find(',')))};
   }
 
+  /// Extents are numbers of 64 bits for all values of the dims.
+  Result<Done> check_extents(const ops::GraphValue& v) const {
+    for (const ir::Expr& extent : v.shape) {
+      const auto range = ops::range_of_extent(extent, dims_);
+      if (range && range->hi >= 0) continue;
+      return Failure{ErrorCode::kArgument,
+                     fmt::format("`{}` has a dim of {}, which is no number of elements with {}",
+                                 v.name, ir::print(extent), options_.dims)};
+    }
+    return Done();
+  }
+
   void add_value(const ops::GraphValue& v) {
     ModelValue out{v.name, v.type, {}, -1};
     Param p;
@@ -145,12 +160,11 @@ class ModelLoader {
     return Done();
   }
 
-  /// What the language does not have together is computed node by node.
+  /// What the language does not have together is computed in halves.
   Result<Done> add_apart(const std::vector<int>& nodes) {
-    for (const int n : nodes) {
-      if (auto f = add_call({n}); !f) return f.failure();
-    }
-    return Done();
+    const auto half = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
+    if (auto f = add_call({nodes.begin(), half}); !f) return f.failure();
+    return add_call({half, nodes.end()});
   }
 
   Result<Done> in_node(Failure failure, int n) const {
@@ -251,6 +265,26 @@ Result<std::shared_ptr<const ModelState>> ModelState::load(EngineState& engine,
                                                            const ops::Graph& graph,
                                                            const ModelOptions& options) {
   return ModelLoader(engine, graph, options).run();
+}
+
+Result<std::shared_ptr<const ModelState>> ModelState::load(EngineState& engine,
+                                                           const ModelFile& file,
+                                                           ModelOptions options) {
+  const auto given = options.weights;
+  for (const NamedTensor& own : file.weights) {
+    const bool replaced = std::any_of(given.begin(), given.end(),
+                                      [&](const NamedTensor& w) { return w.name == own.name; });
+    if (!replaced) options.weights.push_back(own);
+  }
+  auto model = ModelLoader(engine, file.graph, options).run();
+  if (!model || file.names.empty()) return model;
+  auto named = std::make_shared<ModelState>(**model);
+  const auto rename = [&](std::string& name) {
+    if (const auto at = file.names.find(name); at != file.names.end()) name = at->second;
+  };
+  for (ModelValue& v : named->values) rename(v.name);
+  for (Param& p : named->params) rename(p.name);
+  return std::shared_ptr<const ModelState>(std::move(named));
 }
 
 }  // namespace hone::runtime

@@ -24,6 +24,18 @@ Model Engine::load_graph(std::string_view text, const ModelOptions& options,
   return value_or_raise(try_load_graph(text, options, origin));
 }
 
+Result<Model> Engine::try_load(std::string_view path, const ModelOptions& options) {
+  auto file = runtime::read_model_file(std::string(path), state_->library().get());
+  if (!file) return file.failure();
+  auto model = runtime::ModelState::load(*state_, *file, options);
+  if (!model) return model.failure();
+  return Model(std::move(*model));
+}
+
+Model Engine::load(std::string_view path, const ModelOptions& options) {
+  return value_or_raise(try_load(path, options));
+}
+
 Result<Done> Model::try_run(std::span<const NamedTensor> inputs,
                             std::span<const NamedTensor> outputs,
                             const CallOptions& options) const {

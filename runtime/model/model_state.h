@@ -10,6 +10,7 @@
 #include "runtime/engine/engine_state.h"
 #include "runtime/engine/kernel_state.h"
 #include "runtime/model/memory_plan.h"
+#include "runtime/model/model_file.h"
 
 namespace hone::runtime {
 
@@ -55,6 +56,9 @@ struct ModelState {
   static Result<std::shared_ptr<const ModelState>> load(EngineState& engine,
                                                         const ops::Graph& graph,
                                                         const ModelOptions& options);
+  /// The same for a file; its own weights count where the options have none of the name.
+  static Result<std::shared_ptr<const ModelState>> load(EngineState& engine, const ModelFile& file,
+                                                        ModelOptions options);
   Result<Done> run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
                    const CallOptions& options) const;
 };

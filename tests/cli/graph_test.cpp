@@ -13,9 +13,7 @@ using hone::tests::source_root;
 
 namespace {
 
-std::string example(const std::string& name) {
-  return source_root() + "/examples/graphs/" + name;
-}
+std::string example(const std::string& name) { return source_root() + "/examples/graphs/" + name; }
 
 constexpr const char* kSmall =
     "op twice(X: f32[N]) -> (Y: f32[N]) { Y[i] = 2*X[i] }\n"

@@ -128,9 +128,23 @@ TEST_CASE("graph: what is wrong is underlined, all of it at once") {
   tells("y = softmax(x)", "`x` is of rank 1, and `softmax` takes rank 2");
   tells("y = add(x)", "`add` takes 2 arguments");
   tells("h = relu(x); k = relu(h)", "no statement makes `y`");
+  tells("y[j in 1..N] = relu(x)", "the range of an index of a whole tensor begins with 0");
+  tells("y[N] = relu(x)", "`N` already names a dim; choose another index");
+  tells("h: foo = relu(x); y = relu(h)", "there is no dtype `foo`");
+  tells("y = scale(x, M)", "`M` is no dim here; dims are N");
+  tells("y = scale(x, x[0])", "`x` is an element; a scalar of a graph is made of numbers and dims");
   tells("y = relu(x)", "");
   CHECK(says(error_of("graph g(x: f32[N]) -> (y: f32[M]) { y = relu(x) }"),
              "dim 0 of `y` is M, and for `relu` it is N"));
+  // Extents that are none, dims of a repeated op that differ, and declared ones that do.
+  CHECK(says(error_of("graph g(x: f32[max(N,2)]) -> (y: f32[N]) { y = relu(x) }"),
+             "an extent is made of dims, integers and + - * / %"));
+  CHECK(says(error_of("graph g(x: f32[3,N], z: f32[5,N]) -> (y: f32[3,N]) { y = add(x, z) }"),
+             "dim 0 of `z` is 5, and `i0` goes to 3 here"));
+  CHECK(says(error_of("graph g(x: f32[A,N]) -> (y: f32[C,N]) { y = relu(x) }"),
+             "dim 0 of `x` is A, and `i0` goes to C here"));
+  CHECK(says(error_of("graph g(x: f32[A,N]) -> (y: f32[N]) { y = softmax(x) }"),
+             "dim 0 of `y` is N, and for `softmax` it is M, here A"));
   CHECK(says(error_of("graph g(x: f32[N], x: f32[N]) -> (y: f32[N]) { y = relu(x) }"),
              "`x` already names a tensor"));
   CHECK(says(error_of("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] }"),
@@ -156,4 +170,35 @@ TEST_CASE("graph: what goes along an argument stands behind its maker") {
       "  v = relu(z)\n"
       "}");
   CHECK(hone::ops::fused_groups(forked) == std::vector<std::vector<int>>{{0}, {1}, {2}, {3}});
+}
+
+TEST_CASE("graph: names of the user's are none of a group's, whatever they are") {
+  // An own op by the name that a stock one gets, indices called as tensors are, dims in scalars.
+  const Graph g = graph_of(
+      "op gelu_op(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j]*0.0 + 7.0 }\n"
+      "graph g(x: f32[N,N]) -> (y: f32[N,N]) { h[t1,x1] = gelu(x); y = gelu_op(h) }");
+  const std::string text = problem_of(g, {0, 1}, {{"N", 8, 8, {}}});
+  CHECK(says(text, "t1: f32[i0 in 0..D1,i1 in 0..D1] = gelu(x1[i0,i1])"));
+  CHECK(says(text, "y1[i0,i1] = t1[i0,i1]*0.0 + 7.0"));
+  // A batch that a scalar alone brings, and a dim that a result alone has.
+  const Graph batch = graph_of(
+      "op rep(X: f32[N], s: f32) -> (Y: f32[R,N]) { Y[r,i] = X[i]*s }\n"
+      "graph g(x: f32[N]) -> (y: f32[4,5,N]) { y[b in 0..4,r in 0..5,i] = rep(x, cast<f32>(b)) }");
+  CHECK(says(problem_of(batch, {0}, {{"N", 8, 8, {}}}), "= x1[i2]*cast<f32>(i0)"));
+  const Graph told = graph_of(
+      "op rep(X: f32[N]) -> (Y: f32[R,N]) { Y[r,i] = X[i] }\n"
+      "graph g(x: f32[3,N]) -> (y: f32[3,5,N]) { y = rep(x) }");
+  CHECK(!says(problem_of(told, {0}, {{"N", 8, 8, {}}}), "error"));
+}
+
+TEST_CASE("graph: thousands of nodes and weights are no trouble") {
+  std::string text = "graph g(x: f32[N]", nodes;
+  for (int i = 0; i < 1500; ++i) {
+    text += ", const w" + std::to_string(i) + ": f32[N]";
+    nodes += fmt::format("  h{} = add({}, w{})\n", i, i == 0 ? "x" : fmt::format("h{}", i - 1), i);
+  }
+  const Graph g = graph_of(text + ") -> (y: f32[N]) {\n" + nodes + "  y = relu(h1499)\n}");
+  CHECK(g.nodes.size() == 1501);
+  // As many kernels as 32 nodes each come to.
+  CHECK(hone::ops::fused_groups(g).size() == 47);
 }

@@ -124,6 +124,8 @@ TEST_CASE("model: what a call gets wrong is told, and nothing is written") {
   tells({{"x", {wide.data(), {3, 20}, {40, 1}}}}, {out}, "`x` is not dense");
   tells({in}, {{"y", {static_cast<const float*>(y.data()), {3, 10}}}}, "`y` is read-only");
   tells({in}, {{"y", {x.data(), {3, 10}}}}, "the output `y` overlaps with `x`");
+  tells({in}, {{"y", {reinterpret_cast<float*>(reinterpret_cast<char*>(y.data()) + 2), {3, 10}}}},
+        "which is no multiple of 4 bytes");
   tells({{"x", {static_cast<float*>(nullptr), {3, 20}}}}, {out}, "`x` is null");
 }
 

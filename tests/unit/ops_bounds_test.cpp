@@ -128,6 +128,14 @@ TEST_CASE("ops bounds: what indices of real ops need") {
   upsample.add_variable({"h", make_int(0), H * make_int(2)});
   CHECK(upsample.non_negative(H - make_int(1) - make_binary(Op::kDiv, h, make_int(2))) ==
         Proof::kYes);
+  // 2*(h/3) + r stays inside 4 for h in 0..6, r in 0..2: the channels of a group.
+  Prover groups(dims);
+  groups.add_variable({"h", make_int(0), make_int(6)});
+  groups.add_variable({"r", make_int(0), make_int(2)});
+  const Expr channel = make_int(2) * make_binary(Op::kDiv, h, make_int(3)) + r;
+  CHECK(groups.non_negative(make_int(3) - channel) == Proof::kYes);
+  CHECK(groups.non_negative(make_int(2) - channel) != Proof::kYes);
+  CHECK(groups.non_negative(channel) == Proof::kYes);
   Prover empty(dims);
   empty.add_variable({"h", make_int(0), make_int(0)});
   CHECK(empty.non_negative(make_int(-1)) == Proof::kYes);

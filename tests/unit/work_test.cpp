@@ -345,3 +345,14 @@ TEST_CASE("work: what lies outside by a quotient of an index is not read") {
       "op f(A: f64[N,M]) -> (Y: f64[N]) { Y[i] = A[i,i/2] else 0 } N=1782 M=16";
   CHECK(work(half).bytes_read == 8 * 32);
 }
+
+TEST_CASE("work: products of integers less a zero point go by bytes where that is faster") {
+  const Work with = work(
+      "op f(A: u8[M,K], B: i8[K,N], x: u8) -> (Y: i32[M,N]) { "
+      "Y[i,j] = sum[k]((A[i,k] - x)*B[k,j]) } M=64 N=64 K=64");
+  const Work plain = work(
+      "op f(A: u8[M,K], B: i8[K,N]) -> (Y: i32[M,N]) { Y[i,j] = sum[k](A[i,k]*B[k,j]) } "
+      "M=64 N=64 K=64");
+  REQUIRE(with.dots.size() == plain.dots.size());
+  for (size_t i = 0; i < plain.dots.size(); ++i) CHECK(with.dots[i].row == plain.dots[i].row);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/import/elementwise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/import/rows.h"
+
+namespace hone::ops {
+namespace {
+
+/// An operator whose result at each place is `text` of its inputs there. `{alpha=0.01}` is an
+/// attribute with its default. Inputs are `a`, `b`, `c`; where `type` is empty the result has the
+/// type of `a`.
+struct ElementwiseRow {
+  std::string_view op;
+  int inputs;
+  std::string_view text;
+  std::string_view type = {};
+};
+
+constexpr ElementwiseRow kRows[] = {
+    {"Abs", 1, "abs(a)"},
+    {"Acos", 1, "acos(a)"},
+    {"Acosh", 1, "acosh(a)"},
+    {"Add", 2, "a + b"},
+    {"And", 2, "a && b", "bool"},
+    {"Asin", 1, "asin(a)"},
+    {"Asinh", 1, "asinh(a)"},
+    {"Atan", 1, "atan(a)"},
+    {"Atanh", 1, "atanh(a)"},
+    {"Ceil", 1, "ceil(a)"},
+    {"Celu", 1, "max(a, 0) + min(0, {alpha=1}*expm1(a/{alpha=1}))"},
+    {"Cos", 1, "cos(a)"},
+    {"Cosh", 1, "cosh(a)"},
+    {"Div", 2, "a / b"},
+    {"Elu", 1, "select(a < 0, {alpha=1}*expm1(a), a)"},
+    {"Equal", 2, "a == b", "bool"},
+    {"Erf", 1, "erf(a)"},
+    {"Exp", 1, "exp(a)"},
+    {"Floor", 1, "floor(a)"},
+    {"Greater", 2, "a > b", "bool"},
+    {"GreaterOrEqual", 2, "a >= b", "bool"},
+    {"HardSigmoid", 1, "max(0, min(1, {alpha=0.2}*a + {beta=0.5}))"},
+    {"HardSwish", 1, "a*max(0, min(1, a/6 + 0.5))"},
+    {"IsNaN", 1, "a != a", "bool"},
+    {"LeakyRelu", 1, "select(a < 0, {alpha=0.01}*a, a)"},
+    {"Less", 2, "a < b", "bool"},
+    {"LessOrEqual", 2, "a <= b", "bool"},
+    {"Log", 1, "log(a)"},
+    {"Mish", 1, "a*tanh(softplus(a))"},
+    {"Mul", 2, "a * b"},
+    {"Neg", 1, "-a"},
+    {"Not", 1, "!a", "bool"},
+    {"Or", 2, "a || b", "bool"},
+    {"PRelu", 2, "select(a < 0, b*a, a)"},
+    {"Reciprocal", 1, "1/a"},
+    {"Relu", 1, "relu(a)"},
+    {"Round", 1, "round(a)"},
+    {"Selu", 1,
+     "{gamma=1.05070102214813232421875}*select(a > 0, a, "
+     "{alpha=1.67326319217681884765625}*expm1(a))"},
+    {"Sigmoid", 1, "sigmoid(a)"},
+    {"Sin", 1, "sin(a)"},
+    {"Sinh", 1, "sinh(a)"},
+    {"Softplus", 1, "softplus(a)"},
+    {"Softsign", 1, "a/(1 + abs(a))"},
+    {"Sqrt", 1, "sqrt(a)"},
+    {"Sub", 2, "a - b"},
+    {"Tan", 1, "tan(a)"},
+    {"Tanh", 1, "tanh(a)"},
+    {"ThresholdedRelu", 1, "select(a > {alpha=1}, a, 0)"},
+    {"Xor", 2, "a != b", "bool"},
+};
+
+/// A row's text with its attributes as numbers.
+std::string with_attributes(const ImportNode& node, std::string_view text) {
+  std::string out;
+  for (size_t at = 0;;) {
+    const size_t open = text.find('{', at);
+    out += text.substr(at, open - at);
+    if (open == text.npos) return out;
+    const size_t sign = text.find('=', open), close = text.find('}', open);
+    const std::string_view name = text.substr(open + 1, sign - open - 1);
+    const double otherwise = std::stod(std::string(text.substr(sign + 1, close - sign - 1)));
+    out += import_number(node.number(name, otherwise));
+    at = close + 1;
+  }
+}
+
+const ElementwiseRow* find(std::string_view op) {
+  const auto* at = std::find_if(std::begin(kRows), std::end(kRows),
+                                [&](const ElementwiseRow& r) { return r.op == op; });
+  return at == std::end(kRows) ? nullptr : at;
+}
+
+/// Puts what stands for `a`, `b` and `c`, letters by themselves.
+std::string with_inputs(const std::string& text, const std::vector<std::string>& inputs) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool alone =
+        (i == 0 || !is_word(text[i - 1])) && (i + 1 == text.size() || !is_word(text[i + 1]));
+    const auto input = static_cast<size_t>(text[i] - 'a');
+    if (alone && text[i] >= 'a' && input < inputs.size()) {
+      out += inputs[input];
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+/// Values that are converted where they are stored: an f16 result of f32 arithmetic.
+void refuse_versions(const ImportNode& node) {
+  if (node.has_attribute("broadcast") || node.has_attribute("axis")) {
+    throw Unsupported{"broadcasting by an attribute, as before version 7"};
+  }
+}
+
+}  // namespace
+
+Broadcast broadcast(const ImportShape& value, const ImportShape& result) {
+  std::vector<std::string> dims, indices;
+  const size_t ahead = result.size() - value.size();
+  for (size_t i = 0; i < value.size(); ++i) {
+    const bool one = value[i].is(1);
+    dims.push_back(one ? "1" : import_dim(ahead + i));
+    indices.push_back(one ? "0" : import_index(ahead + i));
+  }
+  return {joined(dims), joined(indices)};
+}
+
+Broadcast declared(const ImportShape& result) {
+  Broadcast out = broadcast(result, result);
+  std::vector<std::string> indices;
+  for (size_t i = 0; i < result.size(); ++i) indices.push_back(import_index(i));
+  out.indices = joined(indices);
+  return out;
+}
+
+ImportShape broadcast_shape(const std::vector<const ImportValue*>& values) {
+  size_t rank = 0;
+  for (const ImportValue* v : values) rank = std::max(rank, v->shape.size());
+  ImportShape out(rank, ImportExtent{1, ""});
+  for (const ImportValue* v : values) {
+    for (size_t i = 0; i < v->shape.size(); ++i) {
+      ImportExtent& e = out[rank - v->shape.size() + i];
+      const ImportExtent& own = v->shape[i];
+      if (own.is(1) || own == e) continue;
+      if (!e.is(1)) {
+        throw Unsupported{fmt::format("extents {} and {} do not broadcast", e.text(), own.text())};
+      }
+      e = own;
+    }
+  }
+  return out;
+}
+
+void make_elementwise(const ImportNode& node, const std::string& expression, DType type,
+                      const std::vector<const ImportValue*>& values) {
+  const ImportShape shape = broadcast_shape(values);
+  std::vector<ImportArgument> arguments;
+  std::vector<std::string> inputs;
+  const bool all_numbers = std::all_of(values.begin(), values.end(),
+                                       [](const ImportValue* v) { return v->number.has_value(); });
+  for (size_t i = 0; i < values.size(); ++i) {
+    const ImportValue& v = *values[i];
+    const std::string name(1, static_cast<char>('A' + i));
+    const Broadcast b = broadcast(v.shape, shape);
+    // One float of a constant is a number, if another input says what is computed with it.
+    if (v.number && (!all_numbers || i > 0)) {
+      inputs.push_back(import_number(*v.number));
+      continue;
+    }
+    inputs.push_back(fmt::format("{}[{}]", name, b.indices));
+    arguments.push_back({&v, name, b.dims});
+  }
+  const Broadcast result = declared(shape);
+  node.importer().make(node, 0, type, shape, arguments, result.dims,
+                       fmt::format("Y[{}] = {}", result.indices, with_inputs(expression, inputs)));
+}
+
+namespace {
+
+/// Arithmetic on integers that are known, as on shapes; false where they are not.
+bool compute_known(const ImportNode& node) {
+  const std::string_view op = node.op();
+  if (op != "Add" && op != "Sub" && op != "Mul" && op != "Div") return false;
+  const ImportValue &a = node.input(0), &b = node.input(1);
+  if (!a.known || !b.known) return false;
+  const ImportShape shape = broadcast_shape({&a, &b});
+  if (shape.size() > 1) return false;
+  std::vector<int64_t> values, dims;
+  for (const ImportExtent& e : shape) dims.push_back(e.times);
+  const size_t count = std::max(a.known->size(), b.known->size());
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t x = (*a.known)[a.known->size() == 1 ? 0 : i];
+    const int64_t y = (*b.known)[b.known->size() == 1 ? 0 : i];
+    if (op == "Div" && y == 0) return false;
+    values.push_back(op == "Add" ? x + y : op == "Sub" ? x - y : op == "Mul" ? x * y : x / y);
+  }
+  node.importer().know(node, 0, std::move(values), dims, a.type);
+  return true;
+}
+
+}  // namespace
+
+void import_elementwise(const ImportNode& node) {
+  const ElementwiseRow& row = *find(node.op());
+  refuse_versions(node);
+  if (compute_known(node)) return;
+  std::vector<const ImportValue*> values;
+  for (int i = 0; i < row.inputs; ++i) values.push_back(&node.input(static_cast<size_t>(i)));
+  const DType type = row.type == "bool" ? DType::kBool : values[0]->type;
+  make_elementwise(node, with_attributes(node, row.text), type, values);
+}
+
+bool is_elementwise(std::string_view op) { return find(op) != nullptr; }
+
+}  // namespace hone::ops

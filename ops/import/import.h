@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "include/hone/dtype.h"
+#include "include/hone/error.h"
+#include "ops/onnx/model.h"
+
+namespace hone::ops {
+
+/// A weight of an imported model.
+struct ImportedWeight {
+  std::string name;  ///< in the graph's text
+  DType type = DType::kF32;
+  std::vector<int64_t> shape;
+  std::string_view data;  ///< dense and row-major, at any alignment
+  std::shared_ptr<const void> owner;
+};
+
+/// An input or output, by the name that the file has and by that in the graph's text.
+struct ImportedName {
+  std::string file, graph;
+};
+
+/// A model of another format, as a graph.
+struct ImportedGraph {
+  std::string text;  ///< for parse_graph
+  std::vector<ImportedWeight> weights;
+  std::vector<ImportedName> inputs, outputs;
+};
+
+/// The graph that a model of ONNX is. Each operator becomes an op of the language, and shapes that
+/// the file computes are computed here. Fails with all that has no op here, by operator and node.
+Result<ImportedGraph> import_onnx(const onnx::Model& model);
+
+}  // namespace hone::ops

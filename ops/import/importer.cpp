@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/import/importer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "ops/lexer.h"
+
+namespace hone::ops {
+namespace {
+
+/// A tensor with more elements is a weight, and its values are not looked at.
+/// Chosen: more than shapes and axes have (not measured).
+constexpr int64_t kMostKnown = 64;
+
+/// Fixed by: the language's names.
+constexpr size_t kLongestName = 48;
+
+template <class T>
+T element(const onnx::Tensor& t, int64_t i) {
+  T value;
+  std::memcpy(&value, t.data.data() + i * static_cast<int64_t>(sizeof(T)), sizeof value);
+  return value;
+}
+
+int64_t integer(const onnx::Tensor& t, DType type, int64_t i) {
+  switch (type) {
+    case DType::kI64:
+      return element<int64_t>(t, i);
+    case DType::kI32:
+      return element<int32_t>(t, i);
+    case DType::kI16:
+      return element<int16_t>(t, i);
+    case DType::kI8:
+      return element<int8_t>(t, i);
+    case DType::kBool:
+      return element<uint8_t>(t, i) != 0;
+    default:
+      return element<uint8_t>(t, i);
+  }
+}
+
+std::vector<int64_t> read_integers(const onnx::Tensor& t, DType type) {
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < t.elements; ++i) out.push_back(integer(t, type, i));
+  return out;
+}
+
+ImportShape fixed_shape(const std::vector<int64_t>& dims) {
+  ImportShape shape;
+  for (const int64_t d : dims) shape.push_back({d, ""});
+  return shape;
+}
+
+std::string text_of(const ImportShape& shape) {
+  std::string out;
+  for (size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? "," : "") + shape[i].text();
+  return out;
+}
+
+}  // namespace
+
+std::string ImportExtent::text() const {
+  if (fixed()) return std::to_string(times);
+  return times == 1 ? dim : fmt::format("{}*{}", times, dim);
+}
+
+const ImportValue& ImportNode::input(size_t i) const {
+  if (!has(i)) throw Unsupported{fmt::format("input {} is left out", i)};
+  const ImportValue* value = importer_.find(node_.inputs[i]);
+  if (!value) throw Unsupported{fmt::format("its input `{}` is made by no node", node_.inputs[i])};
+  return *value;
+}
+
+const std::vector<int64_t>& ImportNode::known(size_t i, const char* what) const {
+  const ImportValue& value = input(i);
+  if (!value.known) throw Unsupported{fmt::format("its {} are not known before a call", what)};
+  return *value.known;
+}
+
+const onnx::Attribute* ImportNode::find(std::string_view name) const {
+  for (const onnx::Attribute& a : node_.attributes) {
+    if (a.name == name) return &a;
+  }
+  return nullptr;
+}
+
+int64_t ImportNode::integer(std::string_view name, int64_t otherwise) const {
+  const onnx::Attribute* a = find(name);
+  return a ? a->i : otherwise;
+}
+
+double ImportNode::number(std::string_view name, double otherwise) const {
+  const onnx::Attribute* a = find(name);
+  return a ? static_cast<double>(a->f) : otherwise;
+}
+
+std::string ImportNode::text(std::string_view name, std::string_view otherwise) const {
+  const onnx::Attribute* a = find(name);
+  return std::string(a ? a->s : otherwise);
+}
+
+std::vector<int64_t> ImportNode::integers(std::string_view name,
+                                          std::vector<int64_t> otherwise) const {
+  const onnx::Attribute* a = find(name);
+  return a ? a->ints : otherwise;
+}
+
+const onnx::Tensor* ImportNode::tensor(std::string_view name) const {
+  const onnx::Attribute* a = find(name);
+  return a && a->tensors.size() == 1 ? &a->tensors[0] : nullptr;
+}
+
+const ImportValue* Importer::find(std::string_view name) const {
+  const auto at = values_.find(name);
+  return at == values_.end() ? nullptr : &at->second;
+}
+
+std::string Importer::fresh_name(std::string_view wanted) {
+  std::string name;
+  for (const char c : wanted.substr(0, kLongestName)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    name += plain ? c : '_';
+  }
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "v" + name;
+  if (is_reserved(name)) name += '_';
+  std::string unique = name;
+  for (int i = 1; !names_.insert(unique).second; ++i) unique = fmt::format("{}_{}", name, i);
+  return unique;
+}
+
+std::string Importer::dim_name(std::string_view wanted) {
+  auto [at, fresh] = dims_.emplace(std::string(wanted), "");
+  if (fresh) at->second = fresh_name(wanted);
+  return at->second;
+}
+
+void Importer::add_input(const onnx::ValueInfo& info) {
+  if (find(info.name)) return;  // an initializer that may be overridden: a weight here
+  if (info.kind != onnx::ValueInfo::kTensor || !info.has_shape) {
+    throw Unsupported{"it is no tensor, or its rank is not declared"};
+  }
+  ImportValue value;
+  value.type = import_type(info.type);
+  for (size_t i = 0; i < info.shape.size(); ++i) {
+    const onnx::Dim& d = info.shape[i];
+    if (d.kind == onnx::Dim::kValue) {
+      value.shape.push_back({d.value, ""});
+    } else {
+      const bool named = d.kind == onnx::Dim::kParameter && !d.parameter.empty();
+      value.shape.push_back(
+          {1, dim_name(named ? std::string(d.parameter) : fmt::format("{}_d{}", info.name, i))});
+    }
+  }
+  value.name = fresh_name(info.name);
+  arguments_ += fmt::format("{}{}: {}[{}]", arguments_.empty() ? "" : ", ", value.name,
+                            name_of(value.type), text_of(value.shape));
+  graph_.inputs.push_back({std::string(info.name), value.name});
+  values_[std::string(info.name)] = std::move(value);
+}
+
+void Importer::add_constant(std::string_view name, const onnx::Tensor& tensor) {
+  ImportValue value;
+  value.type = import_type(tensor.type);
+  value.shape = fixed_shape(tensor.dims);
+  value.tensor = &tensor;
+  if (tensor.elements <= kMostKnown && !is_float(value.type)) {
+    value.known = read_integers(tensor, value.type);
+  }
+  if (tensor.elements == 1 && value.type == DType::kF32) value.number = element<float>(tensor, 0);
+  if (tensor.elements == 1 && value.type == DType::kF64) value.number = element<double>(tensor, 0);
+  values_[std::string(name)] = std::move(value);
+}
+
+std::string Importer::named(const ImportValue& value) {
+  if (!value.name.empty()) return value.name;
+  if (!value.tensor) return computed(value);
+  auto [at, fresh] = weights_.emplace(value.tensor, "");
+  if (!fresh) return at->second;
+  const onnx::Tensor& t = *value.tensor;
+  at->second = fresh_name(t.name.empty() ? "c" : t.name);
+  arguments_ += fmt::format("{}const {}: {}[{}]", arguments_.empty() ? "" : ", ", at->second,
+                            name_of(value.type), text_of(value.shape));
+  graph_.weights.push_back({at->second, value.type, t.dims, t.data, t.owner});
+  return at->second;
+}
+
+/// A weight of integers that were computed here.
+std::string Importer::computed(const ImportValue& value) {
+  const auto bytes = std::make_shared<std::string>();
+  for (const int64_t v : *value.known) {
+    // Little-endian, as files have them.
+    bytes->append(reinterpret_cast<const char*>(&v), static_cast<size_t>(size_of(value.type)));
+  }
+  std::vector<int64_t> shape;
+  for (const ImportExtent& e : value.shape) shape.push_back(e.times);
+  const std::string name = fresh_name("known");
+  arguments_ += fmt::format("{}const {}: {}[{}]", arguments_.empty() ? "" : ", ", name,
+                            name_of(value.type), text_of(value.shape));
+  graph_.weights.push_back({name, value.type, shape, *bytes, bytes});
+  return name;
+}
+
+void Importer::make(const ImportNode& node, size_t output, DType type, ImportShape shape,
+                    const std::vector<ImportArgument>& arguments, const std::string& result_shape,
+                    const std::string& statements) {
+  if (!node.wants(output)) return;
+  std::string declared, given;
+  for (const ImportArgument& a : arguments) {
+    declared += fmt::format("{}{}: {}[{}]", declared.empty() ? "" : ", ", a.name,
+                            name_of(a.value->type), a.shape);
+    given += (given.empty() ? "" : ", ") + named(*a.value);
+  }
+  const std::string body = fmt::format("({}) -> (Y: {}[{}]) {{ {} }}", declared, name_of(type),
+                                       result_shape, statements);
+  auto [at, fresh] = ops_.emplace(body, "");
+  if (fresh) {
+    std::string name = "onnx_";
+    for (const char c : node.op()) name += static_cast<char>(std::tolower(c));
+    const int number = ++op_count_[name];
+    at->second = number == 1 ? name : fmt::format("{}_{}", name, number);
+    op_texts_ += fmt::format("op {}{}\n", at->second, body);
+  }
+  ImportValue value;
+  value.type = type;
+  value.name = fresh_name(node.node().outputs[output]);
+  std::string indices;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    indices += fmt::format("{}{} in 0..{}", i > 0 ? "," : "", import_index(i), shape[i].text());
+  }
+  value.shape = std::move(shape);
+  statements_ += fmt::format("  {}[{}] = {}({})\n", value.name, indices, at->second, given);
+  values_[std::string(node.node().outputs[output])] = std::move(value);
+}
+
+void Importer::alias(const ImportNode& node, size_t output, const ImportValue& value) {
+  if (!node.wants(output)) return;
+  ImportValue same = value;
+  values_[std::string(node.node().outputs[output])] = std::move(same);
+}
+
+void Importer::know(const ImportNode& node, size_t output, std::vector<int64_t> values,
+                    std::vector<int64_t> shape, DType type) {
+  if (!node.wants(output)) return;
+  ImportValue value;
+  value.type = type;
+  value.shape = fixed_shape(shape);
+  value.known = std::move(values);
+  values_[std::string(node.node().outputs[output])] = std::move(value);
+}
+
+void Importer::constant(const ImportNode& node, size_t output, const onnx::Tensor& tensor) {
+  if (node.wants(output)) add_constant(node.node().outputs[output], tensor);
+}
+
+void Importer::add_node(const onnx::Node& node) {
+  const bool own = node.domain.empty() || node.domain == "ai.onnx";
+  int64_t version = 0;
+  for (const onnx::Opset& set : model_.opsets) {
+    if (set.domain.empty() || set.domain == "ai.onnx") version = set.version;
+  }
+  const ImportRow row = own ? import_row(node.op_type) : nullptr;
+  if (!row) {
+    throw Unsupported{own ? "there is no op for it" : fmt::format("its domain is {}", node.domain)};
+  }
+  row(ImportNode(*this, node, version));
+}
+
+/// An output is a name of its own: a copy of the value.
+void Importer::add_output(const onnx::ValueInfo& info) {
+  const ImportValue* found = find(info.name);
+  if (!found) throw Unsupported{"no node makes it"};
+  const ImportValue value = *found;
+  const std::string name = fresh_name(std::string(info.name) + "_out");
+  std::string dims, indices;
+  for (size_t i = 0; i < value.shape.size(); ++i) {
+    dims += (i > 0 ? "," : "") + import_dim(i);
+    indices += (i > 0 ? "," : "") + import_index(i);
+  }
+  const std::string op = fmt::format("onnx_output_{}_{}", name_of(value.type), value.shape.size());
+  if (op_count_[op]++ == 0) {
+    op_texts_ += fmt::format("op {0}(X: {1}[{2}]) -> (Y: {1}[{2}]) {{ Y[{3}] = X[{3}] }}\n", op,
+                             name_of(value.type), dims, indices);
+  }
+  results_ += fmt::format("{}{}: {}[{}]", results_.empty() ? "" : ", ", name, name_of(value.type),
+                          text_of(value.shape));
+  statements_ += fmt::format("  {} = {}({})\n", name, op, named(value));
+  graph_.outputs.push_back({std::string(info.name), name});
+}
+
+Result<ImportedGraph> Importer::run() {
+  const auto tell = [&](const std::string& what, const Unsupported& u) {
+    wrong_ += fmt::format("\n  {}: {}", what, u.why);
+  };
+  const onnx::Graph& g = model_.graph;
+  for (const onnx::Tensor& t : g.initializers) {
+    try {
+      add_constant(t.name, t);
+    } catch (const Unsupported& u) {
+      tell(fmt::format("initializer `{}`", t.name), u);
+    }
+  }
+  for (const onnx::ValueInfo& info : g.inputs) {
+    try {
+      add_input(info);
+    } catch (const Unsupported& u) {
+      tell(fmt::format("input `{}`", info.name), u);
+    }
+  }
+  for (const onnx::Node& node : g.nodes) {
+    try {
+      add_node(node);
+    } catch (const Unsupported& u) {
+      // Its results are told of once.
+      const bool follows = u.why.find("is made by no node") != u.why.npos && !wrong_.empty();
+      const std::string_view made = node.outputs.empty() ? "" : node.outputs[0];
+      if (!follows) tell(fmt::format("{} `{}`", node.op_type, made), u);
+    }
+  }
+  for (const onnx::ValueInfo& info : g.outputs) {
+    try {
+      add_output(info);
+    } catch (const Unsupported& u) {
+      if (wrong_.empty()) tell(fmt::format("output `{}`", info.name), u);
+    }
+  }
+  if (!wrong_.empty()) {
+    return Failure{ErrorCode::kUnsupported, "the model has what no op here is for:" + wrong_};
+  }
+  graph_.text = fmt::format("{}graph {}({}) -> ({}) {{\n{}}}\n", op_texts_, fresh_name("onnx"),
+                            arguments_, results_, statements_);
+  return std::move(graph_);
+}
+
+Result<ImportedGraph> import_onnx(const onnx::Model& model) { return Importer(model).run(); }
+
+DType import_type(onnx::DataType type) {
+  using onnx::DataType;
+  static const std::map<DataType, DType> kTypes = {
+      {DataType::kFloat, DType::kF32},
+      {DataType::kDouble, DType::kF64},
+      {DataType::kFloat16, DType::kF16},
+      {DataType::kBfloat16, DType::kBF16},
+      {DataType::kInt64, DType::kI64},
+      {DataType::kInt32, DType::kI32},
+      {DataType::kInt16, DType::kI16},
+      {DataType::kInt8, DType::kI8},
+      {DataType::kUint8, DType::kU8},
+      {DataType::kBool, DType::kBool},
+      {DataType::kFloat8E4M3FN, DType::kF8E4M3},
+      {DataType::kFloat8E5M2, DType::kF8E5M2},
+  };
+  const auto at = kTypes.find(type);
+  if (at == kTypes.end()) {
+    throw Unsupported{fmt::format("the language has no type for {}", onnx::name_of(type))};
+  }
+  return at->second;
+}
+
+size_t import_axis(int64_t axis, size_t rank) {
+  const auto dims = static_cast<int64_t>(rank);
+  if (axis < -dims || axis >= std::max<int64_t>(dims, 1)) {
+    throw Unsupported{fmt::format("there is no axis {} of {}", axis, rank)};
+  }
+  return static_cast<size_t>(axis < 0 ? axis + dims : axis);
+}
+
+std::string import_dim(size_t axis) { return fmt::format("D{}", axis); }
+std::string import_index(size_t axis) { return fmt::format("i{}", axis); }
+
+std::string joined(const std::vector<std::string>& parts) {
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+std::string import_number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "(-inf)" : "inf";
+  std::string text = fmt::format("{:.17g}", value);
+  if (text.find_first_of(".e") == text.npos) text += ".0";
+  return value < 0 || std::signbit(value) ? "(" + text + ")" : text;
+}
+
+}  // namespace hone::ops

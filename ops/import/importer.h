@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/import/import.h"
+
+namespace hone::ops {
+
+/// `times`, or `times * dim` where calls tell the dim.
+struct ImportExtent {
+  int64_t times = 1;
+  std::string dim;
+
+  bool fixed() const { return dim.empty(); }
+  bool is(int64_t n) const { return fixed() && times == n; }
+  std::string text() const;
+  bool operator==(const ImportExtent&) const = default;
+};
+
+using ImportShape = std::vector<ImportExtent>;
+
+/// A tensor of the model under import.
+struct ImportValue {
+  std::string name;  ///< in the graph's text
+  DType type = DType::kF32;
+  ImportShape shape;
+  /// Its elements where they are integers that are known: shapes, axes, and what is made of them.
+  std::optional<std::vector<int64_t>> known;
+  /// Its element, where it is one float that is known.
+  std::optional<double> number;
+  const onnx::Tensor* tensor = nullptr;  ///< of a constant that no statement has named yet
+};
+
+/// Why a node has no op here.
+struct Unsupported {
+  std::string why;
+};
+
+class Importer;
+
+/// A node of the file, and what its attributes say. Its members throw Unsupported.
+class ImportNode {
+ public:
+  ImportNode(Importer& importer, const onnx::Node& node, int64_t version)
+      : importer_(importer), node_(node), version_(version) {}
+
+  std::string_view op() const { return node_.op_type; }
+  /// Of the set of operators.
+  int64_t version() const { return version_; }
+  size_t inputs() const { return node_.inputs.size(); }
+  size_t outputs() const { return node_.outputs.size(); }
+  bool has(size_t input) const {
+    return input < node_.inputs.size() && !node_.inputs[input].empty();
+  }
+  bool wants(size_t output) const {
+    return output < node_.outputs.size() && !node_.outputs[output].empty();
+  }
+  const ImportValue& input(size_t i) const;
+  /// The elements of an input that are known.
+  const std::vector<int64_t>& known(size_t i, const char* what) const;
+
+  bool has_attribute(std::string_view name) const { return find(name) != nullptr; }
+  int64_t integer(std::string_view name, int64_t otherwise) const;
+  double number(std::string_view name, double otherwise) const;
+  std::string text(std::string_view name, std::string_view otherwise) const;
+  std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise) const;
+  const onnx::Tensor* tensor(std::string_view name) const;
+
+  const onnx::Node& node() const { return node_; }
+  Importer& importer() const { return importer_; }
+
+ private:
+  const onnx::Attribute* find(std::string_view name) const;
+
+  Importer& importer_;
+  const onnx::Node& node_;
+  int64_t version_;
+};
+
+/// A tensor that an op of the text takes: the value, and its declaration in the op.
+struct ImportArgument {
+  const ImportValue* value;
+  std::string name;   ///< in the op
+  std::string shape;  ///< `D0,D1`
+};
+
+/// The text of a graph under way.
+class Importer {
+ public:
+  explicit Importer(const onnx::Model& model) : model_(model) {}
+
+  Result<ImportedGraph> run();
+
+  /// A node that is an op of its own: its arguments, result and statements. The same text is one
+  /// op. `output` is the node's result of that number.
+  void make(const ImportNode& node, size_t output, DType type, ImportShape shape,
+            const std::vector<ImportArgument>& arguments, const std::string& result_shape,
+            const std::string& statements);
+  /// An output that is a value there is already.
+  void alias(const ImportNode& node, size_t output, const ImportValue& value);
+  /// An output whose integers are known.
+  void know(const ImportNode& node, size_t output, std::vector<int64_t> values,
+            std::vector<int64_t> shape, DType type);
+  /// An output that is a constant tensor of the file.
+  void constant(const ImportNode& node, size_t output, const onnx::Tensor& tensor);
+  const ImportValue* find(std::string_view name) const;
+
+ private:
+  void add_input(const onnx::ValueInfo& info);
+  void add_constant(std::string_view name, const onnx::Tensor& tensor);
+  void add_node(const onnx::Node& node);
+  void add_output(const onnx::ValueInfo& info);
+  std::string fresh_name(std::string_view wanted);
+  /// The name of a value in a statement; of a constant a weight is declared.
+  std::string named(const ImportValue& value);
+  std::string computed(const ImportValue& value);
+  std::string dim_name(std::string_view wanted);
+
+  const onnx::Model& model_;
+  std::map<std::string, ImportValue, std::less<>> values_;
+  std::set<std::string> names_;
+  std::map<std::string, std::string> dims_;  ///< names of dims by those of the file
+  std::map<std::string, std::string> ops_;   ///< names of ops by their texts
+  std::map<std::string, int> op_count_;
+  std::map<const onnx::Tensor*, std::string> weights_;
+  std::string op_texts_, arguments_, results_, statements_, wrong_;
+  ImportedGraph graph_;
+};
+
+/// What makes of a node ops of the language. Throws Unsupported.
+using ImportRow = void (*)(const ImportNode&);
+
+/// The row of an operator, or null.
+ImportRow import_row(std::string_view op_type);
+
+/// hone's type for one of ONNX's. Throws Unsupported.
+DType import_type(onnx::DataType type);
+
+/// `axis` from the front, of `rank` dims. Throws Unsupported where there is none such.
+size_t import_axis(int64_t axis, size_t rank);
+
+/// The letters of an op's dims and indices: `D0,D1`, `i0,i1`.
+std::string import_dim(size_t axis);
+std::string import_index(size_t axis);
+std::string joined(const std::vector<std::string>& parts);
+
+/// A float as the language has it.
+std::string import_number(double value);
+
+}  // namespace hone::ops

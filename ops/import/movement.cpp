@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements moved, not computed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/import/elementwise.h"
+#include "ops/import/rows.h"
+
+namespace hone::ops {
+namespace {
+
+std::vector<std::string> dims_of(const ImportShape& shape) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < shape.size(); ++i) out.push_back(import_dim(i));
+  return out;
+}
+
+std::vector<std::string> indices_of(const ImportShape& shape) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < shape.size(); ++i) out.push_back(import_index(i));
+  return out;
+}
+
+/// One output whose element at `i0,i1` is the input's at `at`, over declared dims.
+void move(const ImportNode& node, size_t output, const ImportShape& shape,
+          const std::vector<std::string>& in, const std::vector<std::string>& out,
+          const std::vector<std::string>& at) {
+  const ImportValue& x = node.input(0);
+  node.importer().make(node, output, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
+                       fmt::format("Y[{}] = X[{}]", joined(indices_of(shape)), joined(at)));
+}
+
+/// The element of `from` that stands at a place of `shape` in row-major order. Equal dims ahead are
+/// left as they are; behind them sizes are known.
+void reshape(const ImportNode& node, const ImportShape& shape) {
+  const ImportValue& x = node.input(0);
+  if (x.shape == shape) return node.importer().alias(node, 0, x);
+  if (x.known) {
+    std::vector<int64_t> dims;
+    for (const ImportExtent& e : shape) dims.push_back(e.times);
+    return node.importer().know(node, 0, *x.known, dims, x.type);
+  }
+  size_t same = 0;
+  while (same < x.shape.size() && same < shape.size() && x.shape[same] == shape[same]) ++same;
+  std::vector<std::string> in, out, at;
+  for (size_t i = 0; i < same; ++i) {
+    in.push_back(import_dim(i));
+    at.push_back(import_index(i));
+  }
+  out = in;
+  std::string place;
+  for (size_t i = same; i < shape.size(); ++i) {
+    if (!shape[i].fixed()) throw Unsupported{"a dim that calls tell is taken apart"};
+    out.push_back(shape[i].text());
+    place = place.empty() ? import_index(i)
+                          : fmt::format("({})*{} + {}", place, shape[i].text(), import_index(i));
+  }
+  if (place.empty()) place = "0";
+  int64_t behind = 1;
+  std::vector<std::string> back;
+  for (size_t i = x.shape.size(); i-- > same;) {
+    const ImportExtent& e = x.shape[i];
+    if (!e.fixed()) throw Unsupported{"a dim that calls tell is put together with others"};
+    std::string index = behind == 1 ? place : fmt::format("({})/{}", place, behind);
+    if (i > same) index = fmt::format("({})%{}", index, e.times);
+    back.push_back(e.is(1) ? "0" : index);
+    behind *= e.times;
+  }
+  for (size_t i = x.shape.size(); i-- > same;) {
+    in.push_back(x.shape[x.shape.size() - 1 - (i - same)].text());
+    at.push_back(back[i - same]);
+  }
+  move(node, 0, shape, in, out, at);
+}
+
+/// The product of extents, with at most one dim in it that calls tell.
+ImportExtent product(const ImportShape& shape, size_t begin, size_t end) {
+  ImportExtent out;
+  for (size_t i = begin; i < end; ++i) {
+    if (!out.fixed() && !shape[i].fixed()) throw Unsupported{"a product of dims that calls tell"};
+    out.times *= shape[i].times;
+    if (!shape[i].fixed()) out.dim = shape[i].dim;
+  }
+  return out;
+}
+
+void import_reshape(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const std::vector<int64_t> wanted =
+      node.has(1) ? node.known(1, "dims") : node.integers("shape", {});
+  ImportShape shape;
+  size_t open = wanted.size();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] == 0 && node.integer("allowzero", 0) == 0) {
+      if (i >= x.shape.size()) throw Unsupported{"it keeps a dim that there is not"};
+      shape.push_back(x.shape[i]);
+    } else if (wanted[i] == -1) {
+      open = i;
+      shape.push_back({1, ""});
+    } else {
+      shape.push_back({wanted[i], ""});
+    }
+  }
+  if (open < wanted.size()) {
+    const ImportExtent all = product(x.shape, 0, x.shape.size()),
+                       rest = product(shape, 0, shape.size());
+    const bool fits =
+        rest.times != 0 && all.times % rest.times == 0 && (rest.fixed() || rest.dim == all.dim);
+    if (!fits) throw Unsupported{"its dims do not divide those of its input"};
+    shape[open] = {all.times / rest.times, rest.fixed() ? all.dim : ""};
+  }
+  reshape(node, shape);
+}
+
+void import_flatten(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const auto rank = static_cast<int64_t>(x.shape.size());
+  int64_t axis = node.integer("axis", 1);
+  if (axis < -rank || axis > rank) throw Unsupported{"there is no such axis"};
+  if (axis < 0) axis += rank;
+  const auto at = static_cast<size_t>(axis);
+  reshape(node, {product(x.shape, 0, at), product(x.shape, at, x.shape.size())});
+}
+
+std::vector<int64_t> axes_of(const ImportNode& node) {
+  return node.has(1) ? node.known(1, "axes") : node.integers("axes", {});
+}
+
+void import_squeeze(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const std::vector<int64_t> axes = axes_of(node);
+  std::vector<bool> gone(x.shape.size());
+  for (const int64_t axis : axes) gone.at(import_axis(axis, x.shape.size())) = true;
+  ImportShape shape;
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    if (gone[i] && !x.shape[i].is(1)) throw Unsupported{"a dim that is not 1 is taken away"};
+    if (!gone[i] && !(axes.empty() && x.shape[i].is(1))) shape.push_back(x.shape[i]);
+  }
+  reshape(node, shape);
+}
+
+void import_unsqueeze(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const std::vector<int64_t> axes = axes_of(node);
+  const size_t rank = x.shape.size() + axes.size();
+  std::vector<bool> fresh(rank);
+  for (const int64_t axis : axes) fresh.at(import_axis(axis, rank)) = true;
+  ImportShape shape;
+  size_t next = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    shape.push_back(fresh[i] || next >= x.shape.size() ? ImportExtent{1, ""} : x.shape[next++]);
+  }
+  reshape(node, shape);
+}
+
+void import_transpose(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const size_t rank = x.shape.size();
+  std::vector<int64_t> turned;
+  for (size_t i = 0; i < rank; ++i) turned.push_back(static_cast<int64_t>(rank - 1 - i));
+  const std::vector<int64_t> order = node.integers("perm", turned);
+  if (order.size() != rank) throw Unsupported{"its order has another rank than its input"};
+  ImportShape shape(rank);
+  std::vector<std::string> out(rank), at(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t from = import_axis(order[i], rank);
+    shape[i] = x.shape[from];
+    out[i] = import_dim(from);
+    at[from] = import_index(i);
+  }
+  move(node, 0, shape, dims_of(x.shape), out, at);
+}
+
+void import_expand(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  ImportValue wanted;
+  for (const int64_t d : node.known(1, "dims")) wanted.shape.push_back({d, ""});
+  const ImportShape shape = broadcast_shape({&x, &wanted});
+  if (shape == x.shape) return node.importer().alias(node, 0, x);
+  const Broadcast from = broadcast(x.shape, shape);
+  std::vector<std::string> out;
+  const size_t ahead = shape.size() - x.shape.size();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    out.push_back(i >= ahead && !x.shape[i - ahead].is(1) ? import_dim(i) : shape[i].text());
+  }
+  node.importer().make(node, 0, x.type, shape, {{&x, "X", from.dims}}, joined(out),
+                       fmt::format("Y[{}] = X[{}]", joined(indices_of(shape)), from.indices));
+}
+
+/// Lists of known integers, one behind the other; false where some are not.
+bool join_known(const ImportNode& node) {
+  std::vector<int64_t> all;
+  for (size_t i = 0; i < node.inputs(); ++i) {
+    const ImportValue& x = node.input(i);
+    if (!x.known || x.shape.size() != 1) return false;
+    all.insert(all.end(), x.known->begin(), x.known->end());
+  }
+  const auto count = static_cast<int64_t>(all.size());
+  node.importer().know(node, 0, std::move(all), {count}, node.input(0).type);
+  return true;
+}
+
+void import_concat(const ImportNode& node) {
+  const ImportValue& first = node.input(0);
+  const size_t axis = import_axis(node.integer("axis", 1), first.shape.size());
+  std::vector<ImportArgument> arguments;
+  std::vector<std::string> reads;
+  std::vector<int64_t> begins;
+  int64_t all = 0;
+  for (size_t i = 0; i < node.inputs(); ++i) {
+    const ImportValue& x = node.input(i);
+    if (x.shape.size() != first.shape.size() || !x.shape[axis].fixed()) {
+      throw Unsupported{"its inputs differ in rank, or calls tell how long they are"};
+    }
+    if (x.shape[axis].is(0)) continue;
+    std::vector<std::string> dims = dims_of(x.shape), at = indices_of(x.shape);
+    dims[axis] = x.shape[axis].text();
+    if (all > 0) at[axis] += fmt::format(" - {}", all);
+    const std::string name = fmt::format("X{}", i);
+    arguments.push_back({&x, name, joined(dims)});
+    reads.push_back(fmt::format("{}[{}]", name, joined(at)));
+    begins.push_back(all);
+    all += x.shape[axis].times;
+  }
+  if (join_known(node)) return;
+  if (reads.empty()) throw Unsupported{"it has no elements"};
+  if (reads.size() > 64) throw Unsupported{"it joins more than 64 tensors"};
+  std::string text = reads.back();
+  for (size_t i = reads.size() - 1; i-- > 0;) {
+    text =
+        fmt::format("select({} < {}, {}, {})", import_index(axis), begins[i + 1], reads[i], text);
+  }
+  ImportShape shape = first.shape;
+  shape[axis] = {all, ""};
+  std::vector<std::string> out = dims_of(shape);
+  out[axis] = std::to_string(all);
+  node.importer().make(node, 0, first.type, shape, arguments, joined(out),
+                       fmt::format("Y[{}] = {}", joined(indices_of(shape)), text));
+}
+
+/// What `[begin:end:step]` of a dim of `n` elements takes, as NumPy counts.
+struct Slice {
+  int64_t begin, step, count;
+};
+
+Slice slice_of(int64_t n, int64_t begin, int64_t end, int64_t step) {
+  if (step == 0) throw Unsupported{"a step of 0"};
+  if (begin < 0) begin += n;
+  if (end < 0) end += n;
+  const int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? n : n - 1;
+  begin = std::clamp(begin, step > 0 ? int64_t{0} : int64_t{-1}, hi);
+  end = std::clamp(end, lo, hi);
+  const int64_t count =
+      step > 0 ? (end - begin + step - 1) / step : (begin - end - step - 1) / -step;
+  return {begin, step, std::max<int64_t>(count, 0)};
+}
+
+void import_slice(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const bool old = node.version() < 10;
+  const auto begins = old ? node.integers("starts", {}) : node.known(1, "starts"),
+             ends = old ? node.integers("ends", {}) : node.known(2, "ends");
+  std::vector<int64_t> axes, steps(begins.size(), 1);
+  for (size_t i = 0; i < begins.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  if (old) axes = node.integers("axes", axes);
+  if (!old && node.has(3)) axes = node.known(3, "axes");
+  if (!old && node.has(4)) steps = node.known(4, "steps");
+  if (ends.size() != begins.size() || axes.size() != begins.size() ||
+      steps.size() != begins.size()) {
+    throw Unsupported{"starts, ends, axes and steps differ in number"};
+  }
+  ImportShape shape = x.shape;
+  std::vector<std::string> in = dims_of(x.shape), out = in, at = indices_of(x.shape);
+  std::optional<Slice> of_known;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = import_axis(axes[i], x.shape.size());
+    if (!x.shape[axis].fixed()) throw Unsupported{"a dim that calls tell is cut"};
+    const Slice s = slice_of(x.shape[axis].times, begins[i], ends[i], steps[i]);
+    shape[axis] = {s.count, ""};
+    in[axis] = x.shape[axis].text();
+    out[axis] = std::to_string(s.count);
+    at[axis] = fmt::format("{}{}*{}", s.begin != 0 ? fmt::format("{} + ", s.begin) : "", s.step,
+                           import_index(axis));
+    of_known = s;
+  }
+  if (x.known && x.shape.size() == 1 && of_known) {
+    std::vector<int64_t> some;
+    for (int64_t i = 0; i < of_known->count; ++i) {
+      some.push_back((*x.known)[static_cast<size_t>(of_known->begin + i * of_known->step)]);
+    }
+    return node.importer().know(node, 0, some, {of_known->count}, x.type);
+  }
+  move(node, 0, shape, in, out, at);
+}
+
+void import_split(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const size_t axis = import_axis(node.integer("axis", 0), x.shape.size());
+  if (!x.shape[axis].fixed()) throw Unsupported{"a dim that calls tell is cut"};
+  const int64_t all = x.shape[axis].times, parts = static_cast<int64_t>(node.outputs());
+  std::vector<int64_t> lengths = node.integers("split", {});
+  if (node.has(1)) lengths = node.known(1, "lengths");
+  if (lengths.empty()) {
+    const int64_t each = (all + parts - 1) / parts;
+    for (int64_t i = 0; i < parts; ++i)
+      lengths.push_back(std::clamp<int64_t>(all - i * each, 0, each));
+  }
+  if (static_cast<int64_t>(lengths.size()) != parts) {
+    throw Unsupported{"it has another number of lengths than of outputs"};
+  }
+  int64_t begin = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    ImportShape shape = x.shape;
+    shape[axis] = {lengths[i], ""};
+    std::vector<std::string> in = dims_of(x.shape), out = in, at = indices_of(x.shape);
+    in[axis] = x.shape[axis].text();
+    out[axis] = std::to_string(lengths[i]);
+    if (begin > 0) at[axis] += fmt::format(" + {}", begin);
+    if (begin + lengths[i] > all) throw Unsupported{"its parts are longer than its input"};
+    move(node, i, shape, in, out, at);
+    begin += lengths[i];
+  }
+}
+
+void import_pad(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  if (node.has(3)) throw Unsupported{"it pads along axes that it names"};
+  const bool old = node.version() < 11;
+  const auto pads = old ? node.integers("pads", {}) : node.known(1, "pads");
+  const std::string mode = node.text("mode", "constant");
+  const size_t rank = x.shape.size();
+  if (pads.size() != 2 * rank) throw Unsupported{"its pads are of another rank"};
+  std::string filled = "0";
+  if (old) filled = import_number(node.number("value", 0));
+  if (!old && node.has(2)) {
+    if (!node.input(2).number) throw Unsupported{"what it pads with is not known before a call"};
+    filled = import_number(*node.input(2).number);
+  }
+  if (mode != "constant") throw Unsupported{fmt::format("padding of mode {}", mode)};
+  ImportShape shape = x.shape;
+  std::vector<std::string> in = dims_of(x.shape), out = in, at = indices_of(x.shape);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t before = pads[i], after = pads[rank + i];
+    if (before == 0 && after == 0) continue;
+    if (!x.shape[i].fixed()) throw Unsupported{"a dim that calls tell is padded"};
+    shape[i].times += before + after;
+    in[i] = x.shape[i].text();
+    out[i] = shape[i].text();
+    at[i] += fmt::format(" {} {}", before < 0 ? "+" : "-", std::abs(before));
+  }
+  node.importer().make(
+      node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
+      fmt::format("Y[{}] = X[{}] else {}", joined(indices_of(shape)), joined(at), filled));
+}
+
+void import_gather(const ImportNode& node) {
+  const ImportValue &x = node.input(0), &ids = node.input(1);
+  const size_t axis = import_axis(node.integer("axis", 0), x.shape.size());
+  if (x.known && ids.known && x.shape.size() == 1) {
+    std::vector<int64_t> out, shape;
+    for (const int64_t i : *ids.known) {
+      out.push_back(x.known->at(import_axis(i, x.known->size())));
+    }
+    for (const ImportExtent& e : ids.shape) shape.push_back(e.times);
+    return node.importer().know(node, 0, out, shape, x.type);
+  }
+  ImportShape shape(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  shape.insert(shape.end(), ids.shape.begin(), ids.shape.end());
+  shape.insert(shape.end(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.shape.end());
+  std::vector<std::string> in, of_ids, at, at_ids, out;
+  for (size_t i = 0; i < ids.shape.size(); ++i) {
+    of_ids.push_back(fmt::format("N{}", i));
+    at_ids.push_back(import_index(axis + i));
+  }
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    in.push_back(import_dim(i));
+    const bool behind = i > axis;
+    // From the end where it is negative.
+    const std::string id = fmt::format("J[{}]", joined(at_ids));
+    at.push_back(i == axis ? fmt::format("select({0} < 0, {0} + {1}, {0})", id, import_dim(i))
+                           : import_index(behind ? i + ids.shape.size() - 1 : i));
+    if (i == axis) {
+      out.insert(out.end(), of_ids.begin(), of_ids.end());
+    } else {
+      out.push_back(import_dim(i));
+    }
+  }
+  node.importer().make(node, 0, x.type, shape, {{&x, "X", joined(in)}, {&ids, "J", joined(of_ids)}},
+                       joined(out),
+                       fmt::format("Y[{}] = X[{}]", joined(indices_of(shape)), joined(at)));
+}
+
+}  // namespace
+
+std::vector<ImportEntry> rows_of_movement() {
+  return {
+      {"Concat", import_concat},
+      {"Expand", import_expand},
+      {"Flatten", import_flatten},
+      {"Gather", import_gather},
+      {"Pad", import_pad},
+      {"Reshape", import_reshape},
+      {"Slice", import_slice},
+      {"Split", import_split},
+      {"Squeeze", import_squeeze},
+      {"Transpose", import_transpose},
+      {"Unsqueeze", import_unsqueeze},
+  };
+}
+
+}  // namespace hone::ops

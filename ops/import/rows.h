@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/import/importer.h"
+
+namespace hone::ops {
+
+/// Operators of one expression; elementwise.cpp has a table of them.
+bool is_elementwise(std::string_view op);
+void import_elementwise(const ImportNode& node);
+
+/// Operators with rows of their own, by kind.
+struct ImportEntry {
+  std::string_view op;
+  ImportRow row;
+};
+std::vector<ImportEntry> rows_of_values();
+std::vector<ImportEntry> rows_of_products();
+std::vector<ImportEntry> rows_of_windows();
+std::vector<ImportEntry> rows_of_reductions();
+std::vector<ImportEntry> rows_of_movement();
+std::vector<ImportEntry> rows_of_shapes();
+
+}  // namespace hone::ops

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "ops/import/rows.h"
+
+namespace hone::ops {
+
+ImportRow import_row(std::string_view op_type) {
+  static const std::map<std::string_view, ImportRow> kRows = [] {
+    std::map<std::string_view, ImportRow> all;
+    for (const auto& rows : {rows_of_values(), rows_of_products(), rows_of_windows(),
+                             rows_of_reductions(), rows_of_movement(), rows_of_shapes()}) {
+      for (const ImportEntry& e : rows) all[e.op] = e.row;
+    }
+    return all;
+  }();
+  if (const auto at = kRows.find(op_type); at != kRows.end()) return at->second;
+  return is_elementwise(op_type) ? import_elementwise : nullptr;
+}
+
+}  // namespace hone::ops

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/import/windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/import/rows.h"
+
+namespace hone::ops {
+namespace {
+
+/// Fixed by: ONNX, whose dims of images come after those of batch and channels.
+constexpr size_t kFirst = 2;
+
+/// What `auto_pad` adds on both sides so that there is a result for each `stride` elements.
+void pad_alike(ImportWindow& w, bool lower) {
+  if (!w.input.fixed()) throw Unsupported{"auto_pad wants sizes that are known before a call"};
+  const int64_t n = w.input.times, results = (n + w.stride - 1) / w.stride;
+  const int64_t all =
+      std::max<int64_t>((results - 1) * w.stride + (w.taps - 1) * w.dilation + 1 - n, 0);
+  w.before = lower ? (all + 1) / 2 : all / 2;
+  w.after = all - w.before;
+}
+
+void count_results(ImportWindow& w, bool up) {
+  const int64_t reach = (w.taps - 1) * w.dilation + 1;
+  if (!w.input.fixed()) {
+    if (w.stride != 1 || w.before + w.after != reach - 1) {
+      throw Unsupported{fmt::format("the size {} is not known before a call", w.input.text())};
+    }
+    w.results = w.input;
+    w.padded = reach > 1;
+    return;
+  }
+  const int64_t n = w.input.times, room = n + w.before + w.after - reach;
+  int64_t results = room < 0 ? 0 : room / w.stride + 1;
+  if (up && room >= 0 && room % w.stride != 0) {
+    // A last window that begins in the input or before it, not behind.
+    results += results * w.stride < n + w.before ? 1 : 0;
+  }
+  w.results = {results, ""};
+  w.padded = w.before > 0 || (results - 1) * w.stride + reach - w.before > n;
+}
+
+std::string indices_of(size_t dims) {
+  std::string out;
+  for (size_t i = 0; i < dims; ++i) out += (i > 0 ? "," : "") + import_index(i);
+  return out;
+}
+
+std::string taps_of(const std::vector<ImportWindow>& windows) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < windows.size(); ++i)
+    all.push_back(fmt::format("r{} in 0..{}", i, windows[i].taps));
+  return joined(all);
+}
+
+/// A pooling's declarations: sizes stand as numbers, since windows may end behind the input.
+struct Pooling {
+  std::vector<ImportWindow> windows;
+  std::string input, result, at;
+  ImportShape shape;
+  bool padded = false;
+};
+
+Pooling pooling_of(const ImportNode& node, const std::vector<int64_t>& taps) {
+  const ImportValue& x = node.input(0);
+  Pooling out;
+  out.windows = import_windows(node, x, taps);
+  out.input = out.result = "D0,D1";
+  out.at = "i0,i1";
+  out.shape = {x.shape[0], x.shape[1]};
+  for (size_t i = 0; i < out.windows.size(); ++i) {
+    const ImportWindow& w = out.windows[i];
+    if (!w.input.fixed()) throw Unsupported{"sizes of a pooling that calls tell"};
+    out.input += "," + w.input.text();
+    out.result += "," + w.results.text();
+    out.at += "," + w.position(import_index(kFirst + i), fmt::format("r{}", i));
+    out.shape.push_back(w.results);
+    out.padded |= w.padded;
+  }
+  return out;
+}
+
+void import_max_pool(const ImportNode& node) {
+  if (node.wants(1)) throw Unsupported{"places of maxima are asked for"};
+  const ImportValue& x = node.input(0);
+  const Pooling p = pooling_of(node, node.integers("kernel_shape", {}));
+  const std::string least = is_float(x.type) ? "-inf" : "-128";
+  if (!is_float(x.type) && p.padded && x.type != DType::kI8) {
+    throw Unsupported{"padded maxima of unsigned integers"};
+  }
+  node.importer().make(
+      node, 0, x.type, p.shape, {{&x, "X", p.input}}, p.result,
+      fmt::format(
+          "Y[{}] = max[{}]({})", indices_of(p.shape.size()), taps_of(p.windows),
+          p.padded ? fmt::format("X[{}] else {}", p.at, least) : fmt::format("X[{}]", p.at)));
+}
+
+void import_average_pool(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const Pooling p = pooling_of(node, node.integers("kernel_shape", {}));
+  const bool all = node.integer("count_include_pad", 0) != 0;
+  std::string count;
+  for (size_t i = 0; i < p.windows.size(); ++i) {
+    const ImportWindow& w = p.windows[i];
+    if (w.padded && w.dilation != 1) throw Unsupported{"padded averages of dilated windows"};
+    const std::string begin = w.position(import_index(kFirst + i), "0");
+    // With padding counted, windows end with it.
+    const int64_t lo = all ? -w.before : 0, hi = w.input.times + (all ? w.after : 0);
+    const std::string taps =
+        w.padded ? fmt::format("(min({} + {}, {}) - max({}, {}))", begin, w.taps, hi, begin, lo)
+                 : std::to_string(w.taps);
+    count += (count.empty() ? "" : "*") + taps;
+  }
+  node.importer().make(
+      node, 0, x.type, p.shape, {{&x, "X", p.input}}, p.result,
+      fmt::format("Y[{}] = sum[{}](X[{}]{})/cast<{}>({})", indices_of(p.shape.size()),
+                  taps_of(p.windows), p.at, p.padded ? " else 0" : "",
+                  x.type == DType::kF64 ? "f64" : "f32", count));
+}
+
+void import_global_pool(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  if (x.shape.size() < kFirst) throw Unsupported{"its input has no dims to go over"};
+  ImportShape shape{x.shape[0], x.shape[1]};
+  std::vector<std::string> in{"D0", "D1"}, out{"D0", "D1"}, at{"i0", "i1"}, over;
+  std::string count;
+  for (size_t i = kFirst; i < x.shape.size(); ++i) {
+    shape.push_back({1, ""});
+    in.push_back(import_dim(i));
+    out.push_back("1");
+    at.push_back(fmt::format("r{}", i));
+    over.push_back(at.back());
+    count += (count.empty() ? "" : "*") + import_dim(i);
+  }
+  const bool mean = node.op() == "GlobalAveragePool";
+  node.importer().make(
+      node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
+      fmt::format(
+          "Y[{}] = {}[{}](X[{}]){}", indices_of(shape.size()), mean ? "sum" : "max", joined(over),
+          joined(at),
+          mean ? fmt::format("/cast<{}>({})", x.type == DType::kF64 ? "f64" : "f32", count) : ""));
+}
+
+}  // namespace
+
+std::string ImportWindow::position(const std::string& result, const std::string& tap) const {
+  std::string text = stride == 1 ? result : fmt::format("{}*{}", stride, result);
+  if (tap != "0") text += dilation == 1 ? " + " + tap : fmt::format(" + {}*{}", dilation, tap);
+  return before == 0 ? text : fmt::format("{} - {}", text, before);
+}
+
+std::vector<ImportWindow> import_windows(const ImportNode& node, const ImportValue& x,
+                                         const std::vector<int64_t>& taps) {
+  const size_t dims = taps.size();
+  if (x.shape.size() != kFirst + dims || dims == 0) {
+    throw Unsupported{fmt::format("its kernel has {} dims and its input {}", dims, x.shape.size())};
+  }
+  const std::vector<int64_t> ones(dims, 1), zeros(2 * dims, 0);
+  const auto strides = node.integers("strides", ones), dilations = node.integers("dilations", ones),
+             pads = node.integers("pads", zeros);
+  const std::string automatic = node.text("auto_pad", "NOTSET");
+  if (strides.size() != dims || dilations.size() != dims || pads.size() != 2 * dims) {
+    throw Unsupported{"strides, dilations or pads are of another rank"};
+  }
+  std::vector<ImportWindow> windows(dims);
+  for (size_t i = 0; i < dims; ++i) {
+    ImportWindow& w = windows[i];
+    w = {taps[i], strides[i], dilations[i], pads[i], pads[dims + i], x.shape[kFirst + i], {}};
+    if (w.taps < 1 || w.stride < 1 || w.dilation < 1 || w.before < 0 || w.after < 0) {
+      throw Unsupported{"kernel, strides, dilations and pads are positive"};
+    }
+    if (automatic == "VALID") w.before = w.after = 0;
+    if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+      pad_alike(w, automatic == "SAME_LOWER");
+    }
+    count_results(w, node.integer("ceil_mode", 0) != 0);
+  }
+  return windows;
+}
+
+std::vector<ImportEntry> rows_of_windows() {
+  return {
+      {"AveragePool", import_average_pool},
+      {"GlobalAveragePool", import_global_pool},
+      {"GlobalMaxPool", import_global_pool},
+      {"MaxPool", import_max_pool},
+  };
+}
+
+}  // namespace hone::ops

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/import/importer.h"
+
+namespace hone::ops {
+
+/// Windows that slide over one dim: result `p` reads `p*stride + r*dilation - before` for r < taps.
+struct ImportWindow {
+  int64_t taps = 1, stride = 1, dilation = 1, before = 0, after = 0;
+  ImportExtent input;
+  ImportExtent results;
+
+  /// Whether some position lies outside of the input.
+  bool padded = false;
+  /// `2*i3 + r1 - 1`.
+  std::string position(const std::string& result, const std::string& tap) const;
+};
+
+/// The windows of a convolution or pooling over the dims of `x` after the first two, by the node's
+/// attributes. `taps` are those of the kernel.
+std::vector<ImportWindow> import_windows(const ImportNode& node, const ImportValue& x,
+                                         const std::vector<int64_t>& taps);
+
+}  // namespace hone::ops

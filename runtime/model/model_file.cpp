@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/model/model_file.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "ops/import/import.h"
+#include "ops/onnx/read.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr std::string_view kGraph = ".graph", kOnnx = ".onnx";
+
+/// Fixed by: the widest element.
+constexpr size_t kElementAlignment = 8;
+
+Result<ModelFile> read_graph(const std::string& path, const ops::Library* library) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return Failure{ErrorCode::kNotFound, fmt::format("cannot read {}", path)};
+  std::ostringstream text;
+  text << stream.rdbuf();
+  auto graph = ops::parse_graph(text.str(), path, library);
+  if (!graph) return graph.failure();
+  ModelFile out;
+  out.graph = std::move(*graph);
+  return out;
+}
+
+/// A weight where its elements can be read: a copy of what lies at odd bytes.
+const void* aligned(const ops::ImportedWeight& w, std::vector<std::shared_ptr<const void>>& kept) {
+  kept.push_back(w.owner);
+  if (reinterpret_cast<uintptr_t>(w.data.data()) % kElementAlignment == 0) return w.data.data();
+  auto copy = std::make_shared<std::vector<int64_t>>(w.data.size() / kElementAlignment + 1);
+  std::memcpy(copy->data(), w.data.data(), w.data.size());
+  const void* data = copy->data();
+  kept.push_back(std::move(copy));
+  return data;
+}
+
+Result<ModelFile> read_onnx(const std::string& path, const ops::Library* library) {
+  auto model = onnx::read_file(path);
+  if (!model) return model.failure();
+  const auto owned = std::make_shared<const onnx::Model>(std::move(*model));
+  auto imported = ops::import_onnx(*owned);
+  if (!imported) {
+    return Failure{imported.failure().code, path + ": " + imported.failure().message};
+  }
+  auto graph = ops::parse_graph(imported->text, path + " as a graph", library);
+  if (!graph) return graph.failure();
+  ModelFile out;
+  out.graph = std::move(*graph);
+  out.kept.push_back(owned);
+  out.weight_names.reserve(imported->weights.size());
+  for (const ops::ImportedWeight& w : imported->weights) {
+    out.weight_names.push_back(w.name);
+    out.weights.push_back(
+        {out.weight_names.back(), TensorRef(aligned(w, out.kept), w.type, w.shape)});
+  }
+  for (const auto* side : {&imported->inputs, &imported->outputs}) {
+    for (const ops::ImportedName& n : *side) out.names[n.graph] = n.file;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_model_file(std::string_view path) {
+  return path.ends_with(kGraph) || path.ends_with(kOnnx);
+}
+
+Result<ModelFile> read_model_file(const std::string& path, const ops::Library* library) {
+  if (path.ends_with(kGraph)) return read_graph(path, library);
+  if (path.ends_with(kOnnx)) return read_onnx(path, library);
+  return Failure{
+      ErrorCode::kArgument,
+      fmt::format("{} is no model: its name ends in neither {} nor {}", path, kGraph, kOnnx)};
+}
+
+}  // namespace hone::runtime
