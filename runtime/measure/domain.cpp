@@ -35,14 +35,33 @@ bool is_closed(const ir::Expr& e) {
   return closed;
 }
 
+/// How many of the first arguments make an integer 0 by being 0, each by itself.
+static size_t arguments_of_zero(const ir::Expr& e) {
+  switch (e->op) {
+    case ir::Op::kMul:
+    case ir::Op::kBitAnd:
+      return 2;
+    case ir::Op::kNeg:
+    case ir::Op::kCast:
+    case ir::Op::kDiv:
+    case ir::Op::kMod:
+    case ir::Op::kShl:
+    case ir::Op::kShr:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 bool is_zero_outside(const ir::Expr& e) {
   if (!is_int(e->type)) return false;
   int64_t otherwise = 1;
   if (e->op == ir::Op::kLoad) {
     return e->guarded && ir::is_const(e->args.back(), &otherwise) && otherwise == 0;
   }
-  const bool passes = e->op == ir::Op::kMul || e->op == ir::Op::kNeg || e->op == ir::Op::kCast;
-  return passes && std::any_of(e->args.begin(), e->args.end(), is_zero_outside);
+  const size_t zeros = arguments_of_zero(e);
+  return std::any_of(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(zeros),
+                     is_zero_outside);
 }
 
 bool is_one_to_one(const ir::Expr& index) {
@@ -242,10 +261,11 @@ double Domain::deciding(const ir::Expr& e, size_t arg) const {
       const double held = share(e->args[1 - arg]);
       return e->op == ir::Op::kAnd ? held : otherwise(held);
     }
-    case ir::Op::kMul:
-      return is_int(e->type) ? present(e->args[1 - arg]) : 1;
-    default:
-      return 1;
+    default: {
+      // The other argument is 0 outside of a tensor, and so is the result then.
+      const bool other = e->args.size() == 2 && 1 - arg < arguments_of_zero(e);
+      return other && is_int(e->type) ? present(e->args[1 - arg]) : 1;
+    }
   }
 }
 
@@ -254,7 +274,9 @@ double Domain::present(const ir::Expr& factor) const {
   if (!is_zero_outside(factor)) return 1;
   if (factor->op != ir::Op::kLoad) {
     double least = 1;
-    for (const ir::Expr& a : factor->args) least = std::min(least, present(a));
+    for (size_t i = 0; i < arguments_of_zero(factor); ++i) {
+      least = std::min(least, present(factor->args[i]));
+    }
     return least;
   }
   const ir::Buffer* b = program_.buffer(factor->name);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -207,6 +208,95 @@ TEST_CASE("model: tensors that live apart share memory, and no plan needs more t
         const bool apart = plan.offsets[a] + all[a].bytes <= plan.offsets[b] ||
                            plan.offsets[b] + all[b].bytes <= plan.offsets[a];
         CHECK(apart);
+      }
+    }
+  }
+}
+
+namespace {
+
+/// A graph of square matrices: what a node reads is any of those before it.
+std::string random_graph(unsigned seed, int nodes) {
+  const auto draw = [&](int n) {
+    seed = seed * 1664525u + 1013904223u;
+    return static_cast<int>((seed >> 8) % static_cast<unsigned>(n));
+  };
+  std::string text =
+      "op turned(X: f32[M,N]) -> (Y: f32[N,M]) { Y[i,j] = X[j,i] }\n"
+      "op shifted(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j-1] else 0 }\n"
+      "op halves(X: f32[M,N]) -> (Y: f32[M,N], Z: f32[M,N]) { Y[i,j] = X[i,j]/2; Z[i,j] = 1-X[i,j] "
+      "}\n"
+      "op running(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j]/8 + (Y[i,j-1] else 0) }\n"
+      "op less_mean(X: f32[M,N]) -> (Y: f32[M,N]) { s[i] = sum[j](X[i,j])/cast<f32>(N); "
+      "Y[i,j] = X[i,j] - s[i] }\n"
+      "graph g(x: f32[N,N], const w: f32[N,N]) -> (y: f32[N,N]";
+  std::vector<std::string> made{"x", "w"};
+  std::string statements;
+  std::set<std::string> read;
+  const auto any = [&] {
+    const std::string name = made[static_cast<size_t>(draw(static_cast<int>(made.size())))];
+    read.insert(name);
+    return name;
+  };
+  const std::vector<std::string> unary{"relu",   "sigmoid", "tanh",    "softmax",
+                                       "turned", "shifted", "running", "less_mean"};
+  std::string unread;
+  for (int i = 0; i < nodes; ++i) {
+    const std::string name = fmt::format("v{}", i);
+    const int kind = draw(10);
+    if (kind == 0) {
+      statements += fmt::format("  {0}, {0}z = halves({1})\n", name, any());
+      unread += fmt::format(", {}z: f32[N,N]", name);
+    } else if (kind < 4) {
+      const char* op = kind == 1 ? "matmul" : kind == 2 ? "add" : "mul";
+      statements += fmt::format("  {} = {}({}, {})\n", name, op, any(), any());
+    } else {
+      const std::string& op = unary[static_cast<size_t>(draw(static_cast<int>(unary.size())))];
+      statements += fmt::format("  {} = {}({})\n", name, op, any());
+    }
+    made.push_back(name);
+  }
+  // What nobody reads is an output.
+  read.insert({"x", "w", made.back()});
+  for (const std::string& name : made) {
+    if (!read.contains(name)) unread += fmt::format(", {}: f32[N,N]", name);
+  }
+  return text + unread + ") {\n" + statements + fmt::format("  y = add({}, w)\n}}\n", made.back());
+}
+
+}  // namespace
+
+TEST_CASE("model: random graphs are the same fused and node by node") {
+  Engine engine(hone::EngineOptions{.cache = ":memory:"});
+  for (unsigned seed = 1; seed <= 25; ++seed) {
+    const std::string text = random_graph(seed * 7919, 3 + static_cast<int>(seed % 9));
+    INFO(text);
+    const int64_t n = 1 + static_cast<int64_t>(seed * 13 % 40);
+    const auto elements = static_cast<size_t>(n * n);
+    const std::vector<float> x = numbers(elements, seed), w = numbers(elements, seed + 100);
+    std::vector<std::vector<float>> results[2];
+    for (const bool fuse : {false, true}) {
+      const auto model =
+          engine.try_load_graph(text, ModelOptions{.dims = "N=" + std::to_string(n),
+                                                   .weights = {{"w", {w.data(), {n, n}}}},
+                                                   .fuse = fuse});
+      REQUIRE_MESSAGE(model, model.failure().message);
+      std::vector<NamedTensor> outputs;
+      for (const hone::Param& p : model->params()) {
+        if (p.role == hone::Role::kOutput) results[fuse].emplace_back(elements, -1.0f);
+      }
+      size_t next = 0;
+      for (const hone::Param& p : model->params()) {
+        if (p.role != hone::Role::kOutput) continue;
+        outputs.push_back({p.name, {results[fuse][next++].data(), {n, n}}});
+      }
+      const NamedTensor in[] = {{"x", {x.data(), {n, n}}}};
+      CHECK(error_of(model->try_run(in, outputs)) == "");
+    }
+    for (size_t i = 0; i < results[0].size(); ++i) {
+      for (size_t j = 0; j < elements; ++j) {
+        const float a = results[0][i][j], b = results[1][i][j];
+        CHECK(std::abs(a - b) <= 1e-4f * std::max(1.0f, std::abs(a)));
       }
     }
   }

@@ -335,6 +335,17 @@ TEST_CASE("work: integers are 0 times whatever stands outside a tensor") {
   CHECK(floats.operations >= 64000);
 }
 
+TEST_CASE("work: what shifts, divides or masks a 0 outside a tensor is not read") {
+  for (const char* op : {">>", "<<", "/", "%", "&"}) {
+    const Work w = work("op f(A: i32[M], B: i32[N]) -> (Y: i32[N]) { Y[n] = (A[n] else 0) " +
+                        std::string(op) + " B[n] } N=64000 M=640");
+    CHECK(w.bytes_read <= 4 * (640 + 640));
+  }
+  const Work turned = work(
+      "op f(A: i32[M], B: i32[N]) -> (Y: i32[N]) { Y[n] = B[n] >> (A[n] else 0) } N=64000 M=640");
+  CHECK(turned.bytes_read >= 4 * 64000);
+}
+
 TEST_CASE("work: the same element several times counts once in a sum") {
   const std::string twice = "op f(A: i32[N,K]) -> (Y: i32[]) { Y[] = sum[n in 0..N,k](A[n/2,k]) }";
   CHECK(work(twice + " N=200 K=100").operations <= 100 * 100);
