@@ -181,6 +181,12 @@ class HONE_API Engine {
   Model load(std::string_view path, const ModelOptions& options = {});
   Result<Model> try_load(std::string_view path, const ModelOptions& options = {});
 
+  /// Searches schedules for the kernels of a model, each different one once, and keeps the best in
+  /// the cache; the next load takes them. The budget is of all together, and goes to where the
+  /// model should gain most. One result for each kernel. Throws Error.
+  std::vector<TuneResult> tune(const Model& model, const TuneOptions& options = {});
+  Result<std::vector<TuneResult>> try_tune(const Model& model, const TuneOptions& options = {});
+
   /// Canonical text of what this engine compiles for.
   const std::string& target() const;
   /// The GPU that kernels run on. Throws kUnsupported where they run on the CPU.

@@ -37,6 +37,9 @@ struct ModelOptions {
   std::string dims = {};
   /// The tensors that the graph calls `const`. Load copies or packs them.
   std::vector<NamedTensor> weights = {};
+  /// Inputs of a model of ONNX whose values are known now, such as shapes and axes that the file
+  /// takes for inputs. Calls leave them out.
+  std::vector<NamedTensor> known = {};
   /// Whether nodes may share a kernel; else each has its own.
   bool fuse = true;
 };

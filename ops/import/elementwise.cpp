@@ -65,6 +65,8 @@ constexpr ElementwiseRow kRows[] = {
     {"Sin", 1, "sin(a)"},
     {"Sinh", 1, "sinh(a)"},
     {"Softplus", 1, "softplus(a)"},
+    {"Shrink", 1,
+     "select(a < -{lambd=0.5}, a + {bias=0}, select(a > {lambd=0.5}, a - {bias=0}, 0))"},
     {"Softsign", 1, "a/(1 + abs(a))"},
     {"Sqrt", 1, "sqrt(a)"},
     {"Sub", 2, "a - b"},
@@ -114,24 +116,38 @@ std::string with_inputs(const std::string& text, const std::vector<std::string>&
   return out;
 }
 
-/// Values that are converted where they are stored: an f16 result of f32 arithmetic.
-void refuse_versions(const ImportNode& node) {
-  if (node.has_attribute("broadcast") || node.has_attribute("axis")) {
-    throw Unsupported{"broadcasting by an attribute, as before version 7"};
-  }
+/// Before version 7 the second input aligns with the first from a dim on, or at the end.
+bool make_aligned(const ImportNode& node, const std::string& expression, DType type) {
+  if (node.version() >= 7 || node.inputs() != 2 || node.integer("broadcast", 0) == 0) return false;
+  const ImportValue &a = node.input(0), &b = node.input(1);
+  if (b.shape.size() > a.shape.size()) throw Unsupported{"its second input has more dims"};
+  const auto behind = static_cast<int64_t>(a.shape.size() - b.shape.size());
+  const int64_t axis = node.integer("axis", behind);
+  if (axis < 0 || axis > behind) throw Unsupported{"its inputs do not align at that axis"};
+  const Broadcast from = broadcast_from(b.shape, static_cast<size_t>(axis));
+  const Broadcast whole = declared(a.shape);
+  node.importer().make(node, 0, type, a.shape, {{&a, "A", whole.dims}, {&b, "B", from.dims}},
+                       whole.dims,
+                       fmt::format("Y[{0}] = {1}", whole.indices,
+                                   with_inputs(expression, {fmt::format("A[{}]", whole.indices),
+                                                            fmt::format("B[{}]", from.indices)})));
+  return true;
 }
 
 }  // namespace
 
-Broadcast broadcast(const ImportShape& value, const ImportShape& result) {
+Broadcast broadcast_from(const ImportShape& value, size_t first) {
   std::vector<std::string> dims, indices;
-  const size_t ahead = result.size() - value.size();
   for (size_t i = 0; i < value.size(); ++i) {
     const bool one = value[i].is(1);
-    dims.push_back(one ? "1" : import_dim(ahead + i));
-    indices.push_back(one ? "0" : import_index(ahead + i));
+    dims.push_back(one ? "1" : import_dim(first + i));
+    indices.push_back(one ? "0" : import_index(first + i));
   }
   return {joined(dims), joined(indices)};
+}
+
+Broadcast broadcast(const ImportShape& value, const ImportShape& result) {
+  return broadcast_from(value, result.size() - value.size());
 }
 
 Broadcast declared(const ImportShape& result) {
@@ -191,7 +207,7 @@ bool compute_known(const ImportNode& node) {
   const std::string_view op = node.op();
   if (op != "Add" && op != "Sub" && op != "Mul" && op != "Div") return false;
   const ImportValue &a = node.input(0), &b = node.input(1);
-  if (!a.known || !b.known) return false;
+  if (!a.known || !b.known || a.known->empty() || b.known->empty()) return false;
   const ImportShape shape = broadcast_shape({&a, &b});
   if (shape.size() > 1) return false;
   std::vector<int64_t> values, dims;
@@ -201,7 +217,10 @@ bool compute_known(const ImportNode& node) {
     const int64_t x = (*a.known)[a.known->size() == 1 ? 0 : i];
     const int64_t y = (*b.known)[b.known->size() == 1 ? 0 : i];
     if (op == "Div" && y == 0) return false;
-    values.push_back(op == "Add" ? x + y : op == "Sub" ? x - y : op == "Mul" ? x * y : x / y);
+    values.push_back(op == "Add"   ? x + y
+                     : op == "Sub" ? x - y
+                     : op == "Mul" ? import_product(x, y)
+                                   : x / y);
   }
   node.importer().know(node, 0, std::move(values), dims, a.type);
   return true;
@@ -211,12 +230,12 @@ bool compute_known(const ImportNode& node) {
 
 void import_elementwise(const ImportNode& node) {
   const ElementwiseRow& row = *find(node.op());
-  refuse_versions(node);
   if (compute_known(node)) return;
   std::vector<const ImportValue*> values;
   for (int i = 0; i < row.inputs; ++i) values.push_back(&node.input(static_cast<size_t>(i)));
   const DType type = row.type == "bool" ? DType::kBool : values[0]->type;
-  make_elementwise(node, with_attributes(node, row.text), type, values);
+  const std::string text = with_attributes(node, row.text);
+  if (!make_aligned(node, text, type)) make_elementwise(node, text, type, values);
 }
 
 bool is_elementwise(std::string_view op) { return find(op) != nullptr; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,8 +35,14 @@ struct ImportedGraph {
   std::vector<ImportedName> inputs, outputs;
 };
 
+/// Inputs whose values are known before a call, by their names in the file: they become constants.
+using ImportedConstants = std::map<std::string, onnx::Tensor>;
+
+/// ONNX's type for one of hone's, of those that both have; kUndefined for others.
+onnx::DataType onnx_type(DType type);
+
 /// The graph that a model of ONNX is. Each operator becomes an op of the language, and shapes that
 /// the file computes are computed here. Fails with all that has no op here, by operator and node.
-Result<ImportedGraph> import_onnx(const onnx::Model& model);
+Result<ImportedGraph> import_onnx(const onnx::Model& model, const ImportedConstants& given = {});
 
 }  // namespace hone::ops

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -15,8 +16,37 @@ namespace {
 /// Chosen: more than shapes and axes have (not measured).
 constexpr int64_t kMostKnown = 64;
 
+/// Numbers of files are cut to this: `end` of a slice may be the largest there is.
+/// Chosen: sums of some stay far within 64 bits, and no tensor is as long (not measured).
+constexpr int64_t kMostInteger = int64_t{1} << 40;
+
+/// Elements that a node may fill with one value.
+/// Chosen: the weights of the largest layers (not measured).
+constexpr int64_t kMostFilled = int64_t{1} << 28;
+
 /// Fixed by: the language's names.
 constexpr size_t kLongestName = 48;
+
+/// Types that ONNX and the language have.
+struct TypePair {
+  onnx::DataType onnx;
+  DType own;
+};
+
+constexpr TypePair kTypes[] = {
+    {onnx::DataType::kFloat, DType::kF32},
+    {onnx::DataType::kDouble, DType::kF64},
+    {onnx::DataType::kFloat16, DType::kF16},
+    {onnx::DataType::kBfloat16, DType::kBF16},
+    {onnx::DataType::kInt64, DType::kI64},
+    {onnx::DataType::kInt32, DType::kI32},
+    {onnx::DataType::kInt16, DType::kI16},
+    {onnx::DataType::kInt8, DType::kI8},
+    {onnx::DataType::kUint8, DType::kU8},
+    {onnx::DataType::kBool, DType::kBool},
+    {onnx::DataType::kFloat8E4M3FN, DType::kF8E4M3},
+    {onnx::DataType::kFloat8E5M2, DType::kF8E5M2},
+};
 
 template <class T>
 T element(const onnx::Tensor& t, int64_t i) {
@@ -44,7 +74,9 @@ int64_t integer(const onnx::Tensor& t, DType type, int64_t i) {
 
 std::vector<int64_t> read_integers(const onnx::Tensor& t, DType type) {
   std::vector<int64_t> out;
-  for (int64_t i = 0; i < t.elements; ++i) out.push_back(integer(t, type, i));
+  for (int64_t i = 0; i < t.elements; ++i) {
+    out.push_back(std::clamp(integer(t, type, i), -kMostInteger, kMostInteger));
+  }
   return out;
 }
 
@@ -70,7 +102,8 @@ std::string ImportExtent::text() const {
 const ImportValue& ImportNode::input(size_t i) const {
   if (!has(i)) throw Unsupported{fmt::format("input {} is left out", i)};
   const ImportValue* value = importer_.find(node_.inputs[i]);
-  if (!value) throw Unsupported{fmt::format("its input `{}` is made by no node", node_.inputs[i])};
+  if (!value)
+    throw Unsupported{fmt::format("its input `{}` is made by no node", node_.inputs[i]), true};
   return *value;
 }
 
@@ -89,7 +122,7 @@ const onnx::Attribute* ImportNode::find(std::string_view name) const {
 
 int64_t ImportNode::integer(std::string_view name, int64_t otherwise) const {
   const onnx::Attribute* a = find(name);
-  return a ? a->i : otherwise;
+  return a ? std::clamp(a->i, -kMostInteger, kMostInteger) : otherwise;
 }
 
 double ImportNode::number(std::string_view name, double otherwise) const {
@@ -105,7 +138,10 @@ std::string ImportNode::text(std::string_view name, std::string_view otherwise) 
 std::vector<int64_t> ImportNode::integers(std::string_view name,
                                           std::vector<int64_t> otherwise) const {
   const onnx::Attribute* a = find(name);
-  return a ? a->ints : otherwise;
+  if (!a) return otherwise;
+  std::vector<int64_t> out = a->ints;
+  for (int64_t& v : out) v = std::clamp(v, -kMostInteger, kMostInteger);
+  return out;
 }
 
 const onnx::Tensor* ImportNode::tensor(std::string_view name) const {
@@ -139,6 +175,9 @@ std::string Importer::dim_name(std::string_view wanted) {
 
 void Importer::add_input(const onnx::ValueInfo& info) {
   if (find(info.name)) return;  // an initializer that may be overridden: a weight here
+  if (const auto known = given_.find(std::string(info.name)); known != given_.end()) {
+    return add_constant(info.name, known->second);
+  }
   if (info.kind != onnx::ValueInfo::kTensor || !info.has_shape) {
     throw Unsupported{"it is no tensor, or its rank is not declared"};
   }
@@ -255,6 +294,23 @@ void Importer::constant(const ImportNode& node, size_t output, const onnx::Tenso
   if (node.wants(output)) add_constant(node.node().outputs[output], tensor);
 }
 
+const onnx::Tensor& Importer::fill(const onnx::Tensor& element, const std::vector<int64_t>& dims) {
+  onnx::Tensor& t = filled_.emplace_back();
+  t.type = element.type;
+  t.dims = dims;
+  for (const int64_t d : dims) {
+    if (d < 0 || (d > 0 && t.elements > kMostFilled / d)) {
+      throw Unsupported{"it fills more elements than a weight has"};
+    }
+    t.elements *= d;
+  }
+  const auto bytes = std::make_shared<std::string>();
+  for (int64_t i = 0; i < t.elements; ++i) bytes->append(element.data);
+  t.data = *bytes;
+  t.owner = bytes;
+  return t;
+}
+
 void Importer::add_node(const onnx::Node& node) {
   const bool own = node.domain.empty() || node.domain == "ai.onnx";
   int64_t version = 0;
@@ -271,7 +327,7 @@ void Importer::add_node(const onnx::Node& node) {
 /// An output is a name of its own: a copy of the value.
 void Importer::add_output(const onnx::ValueInfo& info) {
   const ImportValue* found = find(info.name);
-  if (!found) throw Unsupported{"no node makes it"};
+  if (!found) throw Unsupported{"no node makes it", true};
   const ImportValue value = *found;
   const std::string name = fresh_name(std::string(info.name) + "_out");
   std::string dims, indices;
@@ -290,41 +346,34 @@ void Importer::add_output(const onnx::ValueInfo& info) {
   graph_.outputs.push_back({std::string(info.name), name});
 }
 
+/// Does `f`, or tells why `what` has no op here.
+template <class F>
+void Importer::attempt(const std::string& what, const F& f) {
+  const auto tell = [&](const std::string& why) { wrong_ += fmt::format("\n  {}: {}", what, why); };
+  try {
+    f();
+  } catch (const Unsupported& u) {
+    // Results of a node that was told of are told once.
+    if (!u.follows || wrong_.empty()) tell(u.why);
+  } catch (const std::out_of_range&) {
+    tell("a list that it takes has too few elements");
+  }
+}
+
 Result<ImportedGraph> Importer::run() {
-  const auto tell = [&](const std::string& what, const Unsupported& u) {
-    wrong_ += fmt::format("\n  {}: {}", what, u.why);
-  };
   const onnx::Graph& g = model_.graph;
   for (const onnx::Tensor& t : g.initializers) {
-    try {
-      add_constant(t.name, t);
-    } catch (const Unsupported& u) {
-      tell(fmt::format("initializer `{}`", t.name), u);
-    }
+    attempt(fmt::format("initializer `{}`", t.name), [&] { add_constant(t.name, t); });
   }
   for (const onnx::ValueInfo& info : g.inputs) {
-    try {
-      add_input(info);
-    } catch (const Unsupported& u) {
-      tell(fmt::format("input `{}`", info.name), u);
-    }
+    attempt(fmt::format("input `{}`", info.name), [&] { add_input(info); });
   }
   for (const onnx::Node& node : g.nodes) {
-    try {
-      add_node(node);
-    } catch (const Unsupported& u) {
-      // Its results are told of once.
-      const bool follows = u.why.find("is made by no node") != u.why.npos && !wrong_.empty();
-      const std::string_view made = node.outputs.empty() ? "" : node.outputs[0];
-      if (!follows) tell(fmt::format("{} `{}`", node.op_type, made), u);
-    }
+    const std::string_view made = node.outputs.empty() ? "" : node.outputs[0];
+    attempt(fmt::format("{} `{}`", node.op_type, made), [&] { add_node(node); });
   }
   for (const onnx::ValueInfo& info : g.outputs) {
-    try {
-      add_output(info);
-    } catch (const Unsupported& u) {
-      if (wrong_.empty()) tell(fmt::format("output `{}`", info.name), u);
-    }
+    attempt(fmt::format("output `{}`", info.name), [&] { add_output(info); });
   }
   if (!wrong_.empty()) {
     return Failure{ErrorCode::kUnsupported, "the model has what no op here is for:" + wrong_};
@@ -334,29 +383,28 @@ Result<ImportedGraph> Importer::run() {
   return std::move(graph_);
 }
 
-Result<ImportedGraph> import_onnx(const onnx::Model& model) { return Importer(model).run(); }
+Result<ImportedGraph> import_onnx(const onnx::Model& model, const ImportedConstants& given) {
+  return Importer(model, given).run();
+}
 
 DType import_type(onnx::DataType type) {
-  using onnx::DataType;
-  static const std::map<DataType, DType> kTypes = {
-      {DataType::kFloat, DType::kF32},
-      {DataType::kDouble, DType::kF64},
-      {DataType::kFloat16, DType::kF16},
-      {DataType::kBfloat16, DType::kBF16},
-      {DataType::kInt64, DType::kI64},
-      {DataType::kInt32, DType::kI32},
-      {DataType::kInt16, DType::kI16},
-      {DataType::kInt8, DType::kI8},
-      {DataType::kUint8, DType::kU8},
-      {DataType::kBool, DType::kBool},
-      {DataType::kFloat8E4M3FN, DType::kF8E4M3},
-      {DataType::kFloat8E5M2, DType::kF8E5M2},
-  };
-  const auto at = kTypes.find(type);
-  if (at == kTypes.end()) {
-    throw Unsupported{fmt::format("the language has no type for {}", onnx::name_of(type))};
+  for (const TypePair& pair : kTypes) {
+    if (pair.onnx == type) return pair.own;
   }
-  return at->second;
+  throw Unsupported{fmt::format("the language has no type for {}", onnx::name_of(type))};
+}
+
+onnx::DataType onnx_type(DType type) {
+  for (const TypePair& pair : kTypes) {
+    if (pair.own == type) return pair.onnx;
+  }
+  return onnx::DataType::kUndefined;
+}
+
+int64_t import_product(int64_t a, int64_t b) {
+  int64_t out = 0;
+  if (__builtin_mul_overflow(a, b, &out)) throw Unsupported{"its sizes leave 64 bits"};
+  return out;
 }
 
 size_t import_axis(int64_t axis, size_t rank) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +42,7 @@ struct ImportValue {
 /// Why a node has no op here.
 struct Unsupported {
   std::string why;
+  bool follows = false;  ///< perhaps from another node that has none
 };
 
 class Importer;
@@ -93,7 +96,8 @@ struct ImportArgument {
 /// The text of a graph under way.
 class Importer {
  public:
-  explicit Importer(const onnx::Model& model) : model_(model) {}
+  Importer(const onnx::Model& model, const ImportedConstants& given)
+      : model_(model), given_(given) {}
 
   Result<ImportedGraph> run();
 
@@ -107,11 +111,15 @@ class Importer {
   /// An output whose integers are known.
   void know(const ImportNode& node, size_t output, std::vector<int64_t> values,
             std::vector<int64_t> shape, DType type);
-  /// An output that is a constant tensor of the file.
+  /// An output that is a constant tensor, which the file or `fill` has made.
   void constant(const ImportNode& node, size_t output, const onnx::Tensor& tensor);
+  /// A tensor all of whose elements are the one of `element`.
+  const onnx::Tensor& fill(const onnx::Tensor& element, const std::vector<int64_t>& dims);
   const ImportValue* find(std::string_view name) const;
 
  private:
+  template <class F>
+  void attempt(const std::string& what, const F& f);
   void add_input(const onnx::ValueInfo& info);
   void add_constant(std::string_view name, const onnx::Tensor& tensor);
   void add_node(const onnx::Node& node);
@@ -123,12 +131,14 @@ class Importer {
   std::string dim_name(std::string_view wanted);
 
   const onnx::Model& model_;
+  const ImportedConstants& given_;
   std::map<std::string, ImportValue, std::less<>> values_;
   std::set<std::string> names_;
   std::map<std::string, std::string> dims_;  ///< names of dims by those of the file
   std::map<std::string, std::string> ops_;   ///< names of ops by their texts
   std::map<std::string, int> op_count_;
   std::map<const onnx::Tensor*, std::string> weights_;
+  std::deque<onnx::Tensor> filled_;
   std::string op_texts_, arguments_, results_, statements_, wrong_;
   ImportedGraph graph_;
 };
@@ -144,6 +154,9 @@ DType import_type(onnx::DataType type);
 
 /// `axis` from the front, of `rank` dims. Throws Unsupported where there is none such.
 size_t import_axis(int64_t axis, size_t rank);
+
+/// a * b. Throws Unsupported where 64 bits do not hold it.
+int64_t import_product(int64_t a, int64_t b);
 
 /// The letters of an op's dims and indices: `D0,D1`, `i0,i1`.
 std::string import_dim(size_t axis);

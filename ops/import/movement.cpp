@@ -65,7 +65,7 @@ void reshape(const ImportNode& node, const ImportShape& shape) {
     std::string index = behind == 1 ? place : fmt::format("({})/{}", place, behind);
     if (i > same) index = fmt::format("({})%{}", index, e.times);
     back.push_back(e.is(1) ? "0" : index);
-    behind *= e.times;
+    behind = import_product(behind, e.times);
   }
   for (size_t i = x.shape.size(); i-- > same;) {
     in.push_back(x.shape[x.shape.size() - 1 - (i - same)].text());
@@ -79,7 +79,7 @@ ImportExtent product(const ImportShape& shape, size_t begin, size_t end) {
   ImportExtent out;
   for (size_t i = begin; i < end; ++i) {
     if (!out.fixed() && !shape[i].fixed()) throw Unsupported{"a product of dims that calls tell"};
-    out.times *= shape[i].times;
+    out.times = import_product(out.times, shape[i].times);
     if (!shape[i].fixed()) out.dim = shape[i].dim;
   }
   return out;
@@ -331,13 +331,15 @@ void import_pad(const ImportNode& node) {
   const std::string mode = node.text("mode", "constant");
   const size_t rank = x.shape.size();
   if (pads.size() != 2 * rank) throw Unsupported{"its pads are of another rank"};
-  std::string filled = "0";
+  std::string filled = "0";  // of other modes nothing is outside
   if (old) filled = import_number(node.number("value", 0));
   if (!old && node.has(2)) {
     if (!node.input(2).number) throw Unsupported{"what it pads with is not known before a call"};
     filled = import_number(*node.input(2).number);
   }
-  if (mode != "constant") throw Unsupported{fmt::format("padding of mode {}", mode)};
+  if (mode != "constant" && mode != "edge" && mode != "reflect") {
+    throw Unsupported{fmt::format("padding of mode {}", mode)};
+  }
   ImportShape shape = x.shape;
   std::vector<std::string> in = dims_of(x.shape), out = in, at = indices_of(x.shape);
   for (size_t i = 0; i < rank; ++i) {
@@ -348,6 +350,12 @@ void import_pad(const ImportNode& node) {
     in[i] = x.shape[i].text();
     out[i] = shape[i].text();
     at[i] += fmt::format(" {} {}", before < 0 ? "+" : "-", std::abs(before));
+    const int64_t last = x.shape[i].times - 1;
+    if (mode != "constant" && (last < 0 || std::max(before, after) > last)) {
+      throw Unsupported{"it pads by more than there is"};
+    }
+    if (mode == "edge") at[i] = fmt::format("max(0, min({}, {}))", at[i], last);
+    if (mode == "reflect") at[i] = fmt::format("min(abs({0}), {1} - abs({0}))", at[i], 2 * last);
   }
   node.importer().make(
       node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),

@@ -76,7 +76,7 @@ struct Channels {
 Channels channels_of(const ImportValue& x, const ImportValue& w, int64_t groups) {
   const ImportExtent &in = x.shape[1], &out = w.shape[0], &each = w.shape[1];
   if (!in.fixed() || !out.fixed() || !each.fixed() || groups < 1 ||
-      in.times != groups * each.times || out.times % groups != 0) {
+      in.times != import_product(groups, each.times) || out.times % groups != 0) {
     throw Unsupported{fmt::format("{} channels, {} weights of {} and {} groups do not fit",
                                   in.text(), out.text(), each.text(), groups)};
   }

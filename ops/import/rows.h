@@ -20,5 +20,7 @@ std::vector<ImportEntry> rows_of_windows();
 std::vector<ImportEntry> rows_of_reductions();
 std::vector<ImportEntry> rows_of_movement();
 std::vector<ImportEntry> rows_of_shapes();
+std::vector<ImportEntry> rows_of_places();
+std::vector<ImportEntry> rows_of_losses();
 
 }  // namespace hone::ops

@@ -20,6 +20,28 @@ void import_constant(const ImportNode& node) {
   throw Unsupported{"its value is no tensor and no integers"};
 }
 
+/// Without a value its elements are f32 zeros.
+void import_filled(const ImportNode& node) {
+  onnx::Tensor zero;
+  zero.type = onnx::DataType::kFloat;
+  zero.data = std::string_view("\0\0\0\0", sizeof(float));
+  const onnx::Tensor* value = node.tensor("value");
+  if (value && value->elements != 1) throw Unsupported{"its value has several elements"};
+  Importer& importer = node.importer();
+  importer.constant(node, 0, importer.fill(value ? *value : zero, node.known(0, "dims")));
+}
+
+void import_range(const ImportNode& node) {
+  const int64_t begin = node.known(0, "ends").at(0), end = node.known(1, "ends").at(0),
+                step = node.known(2, "steps").at(0);
+  if (step == 0) throw Unsupported{"a step of 0"};
+  const int64_t count = std::max<int64_t>((end - begin + step - (step > 0 ? 1 : -1)) / step, 0);
+  if (count > (int64_t{1} << 20)) throw Unsupported{"a range of more than a million"};
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < count; ++i) all.push_back(begin + i * step);
+  node.importer().know(node, 0, all, {count}, node.input(0).type);
+}
+
 void import_shape(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   std::vector<int64_t> dims;
@@ -38,7 +60,7 @@ void import_size(const ImportNode& node) {
   int64_t elements = 1;
   for (const ImportExtent& e : node.input(0).shape) {
     if (!e.fixed()) throw Unsupported{"the shape has a dim that calls tell"};
-    elements *= e.times;
+    elements = import_product(elements, e.times);
   }
   node.importer().know(node, 0, {elements}, {}, DType::kI64);
 }
@@ -46,7 +68,11 @@ void import_size(const ImportNode& node) {
 }  // namespace
 
 std::vector<ImportEntry> rows_of_shapes() {
-  return {{"Constant", import_constant}, {"Shape", import_shape}, {"Size", import_size}};
+  return {{"Constant", import_constant},
+          {"ConstantOfShape", import_filled},
+          {"Range", import_range},
+          {"Shape", import_shape},
+          {"Size", import_size}};
 }
 
 }  // namespace hone::ops

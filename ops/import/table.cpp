@@ -8,8 +8,9 @@ namespace hone::ops {
 ImportRow import_row(std::string_view op_type) {
   static const std::map<std::string_view, ImportRow> kRows = [] {
     std::map<std::string_view, ImportRow> all;
-    for (const auto& rows : {rows_of_values(), rows_of_products(), rows_of_windows(),
-                             rows_of_reductions(), rows_of_movement(), rows_of_shapes()}) {
+    for (const auto& rows :
+         {rows_of_values(), rows_of_products(), rows_of_windows(), rows_of_reductions(),
+          rows_of_movement(), rows_of_shapes(), rows_of_places(), rows_of_losses()}) {
       for (const ImportEntry& e : rows) all[e.op] = e.row;
     }
     return all;

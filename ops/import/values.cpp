@@ -93,6 +93,21 @@ void import_cast(const ImportNode& node) {
   make_elementwise(node, fmt::format("cast<{}>(a)", name_of(to)), to, {&a});
 }
 
+void import_cast_like(const ImportNode& node) {
+  const ImportValue& a = node.input(0);
+  const DType to = node.input(1).type;
+  if (a.type == to) return node.importer().alias(node, 0, a);
+  make_elementwise(node, fmt::format("cast<{}>(a)", name_of(to)), to, {&a});
+}
+
+void import_is_inf(const ImportNode& node) {
+  const bool below = node.integer("detect_negative", 1) != 0,
+             above = node.integer("detect_positive", 1) != 0;
+  const char* text = below && above ? "abs(a) == inf" : below ? "a == -inf" : "a == inf";
+  if (!below && !above) text = "a != a && a == a";
+  make_elementwise(node, text, DType::kBool, {&node.input(0)});
+}
+
 void import_identity(const ImportNode& node) { node.importer().alias(node, 0, node.input(0)); }
 
 /// Of inference: what is dropped is nothing.
@@ -116,10 +131,13 @@ void import_mod(const ImportNode& node) {
 
 std::vector<ImportEntry> rows_of_values() {
   return {
-      {"Cast", import_cast},   {"Clip", import_clip},         {"Dropout", import_dropout},
-      {"Gelu", import_gelu},   {"Identity", import_identity}, {"Max", import_max},
-      {"Mean", import_mean},   {"Min", import_min},           {"Mod", import_mod},
-      {"Pow", import_pow},     {"Sign", import_sign},         {"Sum", import_sum},
+      {"Cast", import_cast},         {"CastLike", import_cast_like},
+      {"IsInf", import_is_inf},      {"Clip", import_clip},
+      {"Dropout", import_dropout},   {"Gelu", import_gelu},
+      {"Identity", import_identity}, {"Max", import_max},
+      {"Mean", import_mean},         {"Min", import_min},
+      {"Mod", import_mod},           {"Pow", import_pow},
+      {"Sign", import_sign},         {"Sum", import_sum},
       {"Where", import_where},
   };
 }

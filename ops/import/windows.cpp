@@ -17,14 +17,14 @@ constexpr size_t kFirst = 2;
 void pad_alike(ImportWindow& w, bool lower) {
   if (!w.input.fixed()) throw Unsupported{"auto_pad wants sizes that are known before a call"};
   const int64_t n = w.input.times, results = (n + w.stride - 1) / w.stride;
-  const int64_t all =
-      std::max<int64_t>((results - 1) * w.stride + (w.taps - 1) * w.dilation + 1 - n, 0);
+  const int64_t all = std::max<int64_t>(
+      (results - 1) * w.stride + import_product(w.taps - 1, w.dilation) + 1 - n, 0);
   w.before = lower ? (all + 1) / 2 : all / 2;
   w.after = all - w.before;
 }
 
 void count_results(ImportWindow& w, bool up) {
-  const int64_t reach = (w.taps - 1) * w.dilation + 1;
+  const int64_t reach = import_product(w.taps - 1, w.dilation) + 1;
   if (!w.input.fixed()) {
     if (w.stride != 1 || w.before + w.after != reach - 1) {
       throw Unsupported{fmt::format("the size {} is not known before a call", w.input.text())};
@@ -37,10 +37,10 @@ void count_results(ImportWindow& w, bool up) {
   int64_t results = room < 0 ? 0 : room / w.stride + 1;
   if (up && room >= 0 && room % w.stride != 0) {
     // A last window that begins in the input or before it, not behind.
-    results += results * w.stride < n + w.before ? 1 : 0;
+    results += import_product(results, w.stride) < n + w.before ? 1 : 0;
   }
   w.results = {results, ""};
-  w.padded = w.before > 0 || (results - 1) * w.stride + reach - w.before > n;
+  w.padded = w.before > 0 || import_product(results - 1, w.stride) + reach - w.before > n;
 }
 
 std::string indices_of(size_t dims) {

@@ -9,10 +9,12 @@
 #include "jit/interp/data.h"
 #include "jit/interp/scalar.h"
 #include "ops/graph/extent_range.h"
+#include "runtime/cli/progress.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
 #include "runtime/measure/spread.h"
 #include "runtime/model/model_state.h"
+#include "runtime/model/tune_model.h"
 
 namespace hone::runtime {
 namespace {
@@ -325,6 +327,51 @@ int run_graph(const Common& common, const std::vector<std::string>& words, bool 
   }
   if (common.json) print_line(object);
   return right ? kExitOk : kExitMismatch;
+}
+
+int tune_graph(const Common& common, const std::vector<std::string>& words,
+               const TuneOptions& options) {
+  const auto loaded = load(common, words);
+  if (!loaded) return report(common, loaded.failure());
+  const LoadedGraph& g = *loaded;
+  if (!common.json) std::cout << header(g);
+  const auto tell = [&](const TunedKernel& k) {
+    if (common.json) return;
+    const TuneResult& r = k.result;
+    std::cout << fmt::format("  run {:<5} {}{}: {}\n", k.runs, fmt::join(k.ops, "+"),
+                             k.uses > 1 ? fmt::format(", {} times", k.uses) : "",
+                             r.end == TuneEnd::kHit
+                                 ? fmt::format("{:.1f} us, from the cache", r.time_us)
+                                 : fmt::format("{:.1f} us, {} ({})", r.time_us,
+                                               text_of(Share{r.of_limit, r.busy}), name_of(r.end)))
+              << std::flush;
+  };
+  const auto tuned = tune_model(*g.engine, *g.model, options, tell);
+  if (!tuned) return report(common, tuned.failure());
+  double before = 0, after = 0;
+  Json object = {{"graph", g.file.graph.text}, {"dims", g.dims}};
+  for (const TunedKernel& k : *tuned) {
+    before += k.uses * (k.default_us > 0 ? k.default_us : k.result.time_us);
+    after += k.uses * k.result.time_us;
+    object["kernels"].push_back({{"ops", k.ops},
+                                 {"uses", k.uses},
+                                 {"problem", k.result.problem},
+                                 {"schedule", k.result.schedule},
+                                 {"default_us", k.default_us},
+                                 {"time_us", k.result.time_us},
+                                 {"of_limit", k.result.of_limit},
+                                 {"runs", k.runs},
+                                 {"seconds", k.seconds},
+                                 {"end", name_of(k.result.end)}});
+  }
+  object["default_us"] = before;
+  object["time_us"] = after;
+  if (common.json) {
+    print_line(object);
+  } else {
+    std::cout << fmt::format("  kernels   {:.1f} us together, {:.1f} us untuned\n", after, before);
+  }
+  return kExitOk;
 }
 
 int show_graph(const Common& common, const std::vector<std::string>& words) {

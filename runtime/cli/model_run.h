@@ -12,6 +12,10 @@ bool names_graph(const std::vector<std::string>& words);
 /// the whole against the graph without fusion, and times both. The exit code.
 int run_graph(const Common& common, const std::vector<std::string>& words, bool check, bool time);
 
+/// Searches schedules for the kernels of the graph in `words`, and tells of each. The exit code.
+int tune_graph(const Common& common, const std::vector<std::string>& words,
+               const TuneOptions& options);
+
 /// Shows the graph in `words` as it would run: kernels with their nodes and schedules, and memory.
 int show_graph(const Common& common, const std::vector<std::string>& words);
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "runtime/cli/common.h"
+#include "runtime/cli/model_run.h"
 #include "runtime/cli/progress.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
@@ -204,7 +205,22 @@ Result<TuneOptions> options_of(const TuneVerbOptions& o) {
   return t;
 }
 
+/// A graph is tuned as a whole: the budget is of all its kernels.
+int tune_whole(const TuneVerbOptions& o) {
+  auto options = options_of(o);
+  if (!options) return report(o.common, options.failure());
+  if (o.trials > 0 || !o.log.empty() || !o.file.empty()) {
+    return report(o.common, Failure{ErrorCode::kArgument,
+                                    "of a graph --trials, --log and --problems are not accepted; "
+                                    "--budget is of all its kernels"});
+  }
+  StopOnSignal stop;
+  options->stop = stop.token();
+  return tune_graph(o.common, o.words, *options);
+}
+
 int tune_all(const TuneVerbOptions& o) {
+  if (names_graph(o.words)) return tune_whole(o);
   auto problems = problems_of(o);
   if (!problems) return report(o.common, problems.failure());
   auto options = options_of(o);
@@ -256,9 +272,11 @@ void declare_tune(CLI::App& app, int& exit) {
   app.footer(kTuneFigures);
   auto o = std::make_shared<TuneVerbOptions>();
   add_common(app, o->common);
-  app.add_option("problem", o->words, "PROBLEM [ | TARGET], any number, in quotes or not");
+  app.add_option("problem", o->words,
+                 "PROBLEM [ | TARGET], any number, in quotes or not; or a graph's file and dims");
   app.add_option("--problems", o->file, "A file with one PROBLEM [ | TARGET] a line");
-  app.add_option("--budget", o->budget, "Time for each problem: 10s, 2m")->capture_default_str();
+  app.add_option("--budget", o->budget, "Time for each problem, or for a graph: 10s, 2m")
+      ->capture_default_str();
   app.add_option("--trials", o->trials, "Trials for each problem, instead of a budget")
       ->check(CLI::PositiveNumber);
   app.add_option("--effort", o->effort, "How far to search")

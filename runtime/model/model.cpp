@@ -5,6 +5,7 @@
 #include "include/hone/hone.h"
 #include "runtime/engine/failure.h"
 #include "runtime/model/model_state.h"
+#include "runtime/model/tune_model.h"
 
 namespace hone {
 
@@ -25,7 +26,7 @@ Model Engine::load_graph(std::string_view text, const ModelOptions& options,
 }
 
 Result<Model> Engine::try_load(std::string_view path, const ModelOptions& options) {
-  auto file = runtime::read_model_file(std::string(path), state_->library().get());
+  auto file = runtime::read_model_file(std::string(path), state_->library().get(), options.known);
   if (!file) return file.failure();
   auto model = runtime::ModelState::load(*state_, *file, options);
   if (!model) return model.failure();
@@ -34,6 +35,18 @@ Result<Model> Engine::try_load(std::string_view path, const ModelOptions& option
 
 Model Engine::load(std::string_view path, const ModelOptions& options) {
   return value_or_raise(try_load(path, options));
+}
+
+Result<std::vector<TuneResult>> Engine::try_tune(const Model& model, const TuneOptions& options) {
+  auto tuned = runtime::tune_model(*state_, *model.state_, options);
+  if (!tuned) return tuned.failure();
+  std::vector<TuneResult> results;
+  for (runtime::TunedKernel& k : *tuned) results.push_back(std::move(k.result));
+  return results;
+}
+
+std::vector<TuneResult> Engine::tune(const Model& model, const TuneOptions& options) {
+  return value_or_raise(try_tune(model, options));
 }
 
 Result<Done> Model::try_run(std::span<const NamedTensor> inputs,

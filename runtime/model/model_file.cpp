@@ -41,11 +41,35 @@ const void* aligned(const ops::ImportedWeight& w, std::vector<std::shared_ptr<co
   return data;
 }
 
-Result<ModelFile> read_onnx(const std::string& path, const ops::Library* library) {
+/// The tensors as the importer takes them. They must outlive the graph's weights.
+Result<ops::ImportedConstants> constants_of(std::span<const NamedTensor> known) {
+  ops::ImportedConstants out;
+  for (const NamedTensor& k : known) {
+    onnx::Tensor t;
+    t.type = ops::onnx_type(k.tensor.type());
+    if (t.type == onnx::DataType::kUndefined || k.tensor.rank() == TensorRef::kFlat) {
+      return Failure{ErrorCode::kArgument,
+                     fmt::format("`{}` is known by a dense tensor with its shape, of a type that "
+                                 "ONNX has",
+                                 k.name)};
+    }
+    for (int i = 0; i < k.tensor.rank(); ++i) t.dims.push_back(k.tensor.extent(i));
+    t.elements = k.tensor.count();
+    t.data = {static_cast<const char*>(k.tensor.data()),
+              static_cast<size_t>(t.elements * size_of(k.tensor.type()))};
+    out.emplace(std::string(k.name), std::move(t));
+  }
+  return out;
+}
+
+Result<ModelFile> read_onnx(const std::string& path, const ops::Library* library,
+                            std::span<const NamedTensor> known) {
+  const auto constants = constants_of(known);
+  if (!constants) return constants.failure();
   auto model = onnx::read_file(path);
   if (!model) return model.failure();
   const auto owned = std::make_shared<const onnx::Model>(std::move(*model));
-  auto imported = ops::import_onnx(*owned);
+  auto imported = ops::import_onnx(*owned, *constants);
   if (!imported) {
     return Failure{imported.failure().code, path + ": " + imported.failure().message};
   }
@@ -72,9 +96,10 @@ bool is_model_file(std::string_view path) {
   return path.ends_with(kGraph) || path.ends_with(kOnnx);
 }
 
-Result<ModelFile> read_model_file(const std::string& path, const ops::Library* library) {
+Result<ModelFile> read_model_file(const std::string& path, const ops::Library* library,
+                                  std::span<const NamedTensor> known) {
   if (path.ends_with(kGraph)) return read_graph(path, library);
-  if (path.ends_with(kOnnx)) return read_onnx(path, library);
+  if (path.ends_with(kOnnx)) return read_onnx(path, library, known);
   return Failure{
       ErrorCode::kArgument,
       fmt::format("{} is no model: its name ends in neither {} nor {}", path, kGraph, kOnnx)};

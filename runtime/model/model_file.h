@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,10 @@ struct ModelFile {
   std::map<std::string, std::string> names;
 };
 
-/// Reads `.graph` texts and `.onnx` files, by the name's end. `library` may be null.
-Result<ModelFile> read_model_file(const std::string& path, const ops::Library* library);
+/// Reads `.graph` texts and `.onnx` files, by the name's end. `library` may be null; `known` are
+/// inputs of the latter that become constants.
+Result<ModelFile> read_model_file(const std::string& path, const ops::Library* library,
+                                  std::span<const NamedTensor> known = {});
 
 /// Whether the name ends as such a file's does.
 bool is_model_file(std::string_view path);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning a model: its kernels share a budget, and the next load takes what was found.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "include/hone/hone.h"
+
+using hone::Engine;
+using hone::Model;
+using hone::ModelOptions;
+
+TEST_CASE("model: equal kernels are tuned once, within one budget, and loaded again") {
+  Engine engine(hone::EngineOptions{.cache = ":memory:", .threads = 1});
+  const std::string text =
+      "graph g(x: f32[64,64], const w: f32[64,64]) -> (y: f32[64,64]) {\n"
+      "  a = matmul(x, w)\n"
+      "  b = matmul(a, w)\n"
+      "  c = matmul(b, w)\n"
+      "  y = softmax(c)\n"
+      "}";
+  std::vector<float> w(64 * 64, 0.01f);
+  const ModelOptions options{.weights = {{"w", {w.data(), {64, 64}}}}};
+  const Model model = engine.load_graph(text, options);
+  CHECK(model.steps().size() == 4);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto results =
+      engine.tune(model, hone::TuneOptions{.budget = std::chrono::milliseconds(2000)});
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  CHECK(spent.count() < 20);
+  REQUIRE(results.size() == 2);
+  for (const hone::TuneResult& r : results) {
+    CHECK(r.time_us > 0);
+    CHECK(r.trials > 0);
+  }
+  const Model tuned = engine.load_graph(text, options);
+  for (const hone::ModelStep& step : tuned.steps()) {
+    CHECK(step.kernel.source() == hone::Source::kTuned);
+  }
+}
