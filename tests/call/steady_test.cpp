@@ -99,6 +99,20 @@ TEST_CASE("steady: calls allocate nothing") {
   }
 }
 
+TEST_CASE("steady: calls of a model allocate nothing, whatever its batch") {
+  hone::Engine engine = make_engine(1);
+  std::vector<float> w(64 * 64, 0.1f), x(8 * 64, 1), y(8 * 64);
+  const hone::Model model = engine.load_graph(
+      "graph g(x: f32[B,64], const w: f32[64,64]) -> (y: f32[B,64]) { a = matmul(x, w); b = "
+      "softmax(a); y = matmul(b, w) }",
+      hone::ModelOptions{.dims = "B=1..8", .weights = {{"w", {w.data(), {64, 64}}}}});
+  for (const int64_t batch : {8, 3}) {
+    CHECK(allocations_of([&] {
+            model({{"x", {x.data(), {batch, 64}}}}, {{"y", {y.data(), {batch, 64}}}});
+          }) == 0);
+  }
+}
+
 TEST_CASE("steady: a checked call costs little over the raw entry") {
   hone::Engine engine = make_engine(1);
   const hone::Kernel k = engine.compile("matmul M=4 N=16 K=4");
