@@ -97,23 +97,11 @@ const ElementwiseRow* find(std::string_view op) {
   return at == std::end(kRows) ? nullptr : at;
 }
 
-/// Puts what stands for `a`, `b` and `c`, letters by themselves.
+/// Puts what stands for `a`, `b` and `c`.
 std::string with_inputs(const std::string& text, const std::vector<std::string>& inputs) {
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool alone =
-        (i == 0 || !is_word(text[i - 1])) && (i + 1 == text.size() || !is_word(text[i + 1]));
-    const auto input = static_cast<size_t>(text[i] - 'a');
-    if (alone && text[i] >= 'a' && input < inputs.size()) {
-      out += inputs[input];
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
+  std::map<char, std::string> letters;
+  for (size_t i = 0; i < inputs.size(); ++i) letters[static_cast<char>('a' + i)] = inputs[i];
+  return with_letters(text, letters);
 }
 
 /// Before version 7 the second input aligns with the first from a dim on, or at the end.

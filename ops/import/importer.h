@@ -162,6 +162,11 @@ int64_t import_product(int64_t a, int64_t b);
 std::string import_dim(size_t axis);
 std::string import_index(size_t axis);
 std::string joined(const std::vector<std::string>& parts);
+/// Those of all dims of a shape.
+std::vector<std::string> import_dims(const ImportShape& shape);
+std::vector<std::string> import_indices(const ImportShape& shape);
+/// `text` with what stands for letters that are words by themselves.
+std::string with_letters(const std::string& text, const std::map<char, std::string>& letters);
 
 /// A float as the language has it.
 std::string import_number(double value);

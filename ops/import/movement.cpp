@@ -10,25 +10,13 @@
 namespace hone::ops {
 namespace {
 
-std::vector<std::string> dims_of(const ImportShape& shape) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < shape.size(); ++i) out.push_back(import_dim(i));
-  return out;
-}
-
-std::vector<std::string> indices_of(const ImportShape& shape) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < shape.size(); ++i) out.push_back(import_index(i));
-  return out;
-}
-
 /// One output whose element at `i0,i1` is the input's at `at`, over declared dims.
 void move(const ImportNode& node, size_t output, const ImportShape& shape,
           const std::vector<std::string>& in, const std::vector<std::string>& out,
           const std::vector<std::string>& at) {
   const ImportValue& x = node.input(0);
   node.importer().make(node, output, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
-                       fmt::format("Y[{}] = X[{}]", joined(indices_of(shape)), joined(at)));
+                       fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), joined(at)));
 }
 
 /// The element of `from` that stands at a place of `shape` in row-major order. Equal dims ahead are
@@ -169,7 +157,7 @@ void import_transpose(const ImportNode& node) {
     out[i] = import_dim(from);
     at[from] = import_index(i);
   }
-  move(node, 0, shape, dims_of(x.shape), out, at);
+  move(node, 0, shape, import_dims(x.shape), out, at);
 }
 
 void import_expand(const ImportNode& node) {
@@ -185,7 +173,7 @@ void import_expand(const ImportNode& node) {
     out.push_back(i >= ahead && !x.shape[i - ahead].is(1) ? import_dim(i) : shape[i].text());
   }
   node.importer().make(node, 0, x.type, shape, {{&x, "X", from.dims}}, joined(out),
-                       fmt::format("Y[{}] = X[{}]", joined(indices_of(shape)), from.indices));
+                       fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), from.indices));
 }
 
 /// Lists of known integers, one behind the other; false where some are not.
@@ -214,7 +202,7 @@ void import_concat(const ImportNode& node) {
       throw Unsupported{"its inputs differ in rank, or calls tell how long they are"};
     }
     if (x.shape[axis].is(0)) continue;
-    std::vector<std::string> dims = dims_of(x.shape), at = indices_of(x.shape);
+    std::vector<std::string> dims = import_dims(x.shape), at = import_indices(x.shape);
     dims[axis] = x.shape[axis].text();
     if (all > 0) at[axis] += fmt::format(" - {}", all);
     const std::string name = fmt::format("X{}", i);
@@ -233,10 +221,10 @@ void import_concat(const ImportNode& node) {
   }
   ImportShape shape = first.shape;
   shape[axis] = {all, ""};
-  std::vector<std::string> out = dims_of(shape);
+  std::vector<std::string> out = import_dims(shape);
   out[axis] = std::to_string(all);
   node.importer().make(node, 0, first.type, shape, arguments, joined(out),
-                       fmt::format("Y[{}] = {}", joined(indices_of(shape)), text));
+                       fmt::format("Y[{}] = {}", joined(import_indices(shape)), text));
 }
 
 /// What `[begin:end:step]` of a dim of `n` elements takes, as NumPy counts.
@@ -271,7 +259,7 @@ void import_slice(const ImportNode& node) {
     throw Unsupported{"starts, ends, axes and steps differ in number"};
   }
   ImportShape shape = x.shape;
-  std::vector<std::string> in = dims_of(x.shape), out = in, at = indices_of(x.shape);
+  std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
   std::optional<Slice> of_known;
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = import_axis(axes[i], x.shape.size());
@@ -313,7 +301,7 @@ void import_split(const ImportNode& node) {
   for (size_t i = 0; i < lengths.size(); ++i) {
     ImportShape shape = x.shape;
     shape[axis] = {lengths[i], ""};
-    std::vector<std::string> in = dims_of(x.shape), out = in, at = indices_of(x.shape);
+    std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
     in[axis] = x.shape[axis].text();
     out[axis] = std::to_string(lengths[i]);
     if (begin > 0) at[axis] += fmt::format(" + {}", begin);
@@ -341,7 +329,7 @@ void import_pad(const ImportNode& node) {
     throw Unsupported{fmt::format("padding of mode {}", mode)};
   }
   ImportShape shape = x.shape;
-  std::vector<std::string> in = dims_of(x.shape), out = in, at = indices_of(x.shape);
+  std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
   for (size_t i = 0; i < rank; ++i) {
     const int64_t before = pads[i], after = pads[rank + i];
     if (before == 0 && after == 0) continue;
@@ -359,7 +347,7 @@ void import_pad(const ImportNode& node) {
   }
   node.importer().make(
       node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
-      fmt::format("Y[{}] = X[{}] else {}", joined(indices_of(shape)), joined(at), filled));
+      fmt::format("Y[{}] = X[{}] else {}", joined(import_indices(shape)), joined(at), filled));
 }
 
 void import_gather(const ImportNode& node) {
@@ -396,7 +384,7 @@ void import_gather(const ImportNode& node) {
   }
   node.importer().make(node, 0, x.type, shape, {{&x, "X", joined(in)}, {&ids, "J", joined(of_ids)}},
                        joined(out),
-                       fmt::format("Y[{}] = X[{}]", joined(indices_of(shape)), joined(at)));
+                       fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), joined(at)));
 }
 
 }  // namespace

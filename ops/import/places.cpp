@@ -10,24 +10,12 @@
 namespace hone::ops {
 namespace {
 
-std::vector<std::string> dims_over(const ImportShape& shape) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < shape.size(); ++i) out.push_back(import_dim(i));
-  return out;
-}
-
-std::vector<std::string> indices_over(const ImportShape& shape) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < shape.size(); ++i) out.push_back(import_index(i));
-  return out;
-}
-
 void import_tile(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   const std::vector<int64_t>& times = node.known(1, "repeats");
   if (times.size() != x.shape.size()) throw Unsupported{"its repeats are of another rank"};
   ImportShape shape = x.shape;
-  std::vector<std::string> in = dims_over(shape), out = in, at = indices_over(shape);
+  std::vector<std::string> in = import_dims(shape), out = in, at = import_indices(shape);
   for (size_t i = 0; i < shape.size(); ++i) {
     if (times[i] == 1) continue;
     if (!shape[i].fixed()) throw Unsupported{"a dim that calls tell is repeated"};
@@ -37,7 +25,7 @@ void import_tile(const ImportNode& node) {
     out[i] = shape[i].text();
   }
   node.importer().make(node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
-                       fmt::format("Y[{}] = X[{}]", joined(indices_over(shape)), joined(at)));
+                       fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), joined(at)));
 }
 
 void import_trilu(const ImportNode& node) {
@@ -45,7 +33,7 @@ void import_trilu(const ImportNode& node) {
   const size_t rank = x.shape.size();
   if (rank < 2) throw Unsupported{"its input is no matrix"};
   const int64_t k = node.has(1) ? node.known(1, "diagonals").at(0) : 0;
-  const std::string at = joined(indices_over(x.shape)), dims = joined(dims_over(x.shape));
+  const std::string at = joined(import_indices(x.shape)), dims = joined(import_dims(x.shape));
   node.importer().make(
       node, 0, x.type, x.shape, {{&x, "X", dims}}, dims,
       fmt::format("Y[{0}] = select({1} - {2} {3} {4}, X[{0}], cast<{5}>(0))", at,
@@ -57,7 +45,7 @@ void import_gather_elements(const ImportNode& node) {
   const ImportValue &x = node.input(0), &ids = node.input(1);
   const size_t axis = import_axis(node.integer("axis", 0), x.shape.size());
   if (ids.shape.size() != x.shape.size()) throw Unsupported{"its indices are of another rank"};
-  std::vector<std::string> in = dims_over(x.shape), of_ids = in, at = indices_over(x.shape);
+  std::vector<std::string> in = import_dims(x.shape), of_ids = in, at = import_indices(x.shape);
   const std::string places = joined(at);
   for (size_t i = 0; i < x.shape.size(); ++i) {
     if (i == axis || ids.shape[i] == x.shape[i]) continue;
@@ -75,8 +63,8 @@ void import_gather_elements(const ImportNode& node) {
 void import_cumulative_sum(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   const size_t axis = import_axis(node.known(1, "axes").at(0), x.shape.size());
-  const std::string dims = joined(dims_over(x.shape));
-  std::vector<std::string> at = indices_over(x.shape);
+  const std::string dims = joined(import_dims(x.shape));
+  std::vector<std::string> at = import_indices(x.shape);
   const std::string here = joined(at);
   at[axis] += node.integer("reverse", 0) != 0 ? " + 1" : " - 1";
   const std::string before = joined(at);
@@ -93,8 +81,8 @@ void import_hardmax(const ImportNode& node) {
   const bool old = node.version() < 13;
   const size_t axis = import_axis(node.integer("axis", old ? 1 : -1), x.shape.size());
   if (old && axis + 1 != x.shape.size()) throw Unsupported{"over several dims, before version 13"};
-  std::vector<std::string> at = indices_over(x.shape), kept = at;
-  const std::string here = joined(at), dims = joined(dims_over(x.shape));
+  std::vector<std::string> at = import_indices(x.shape), kept = at;
+  const std::string here = joined(at), dims = joined(import_dims(x.shape));
   at[axis] = "r";
   kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(axis));
   node.importer().make(
@@ -110,7 +98,7 @@ void import_one_hot(const ImportNode& node) {
   const size_t rank = ids.shape.size() + 1, axis = import_axis(node.integer("axis", -1), rank);
   ImportShape shape = ids.shape;
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), {depth, ""});
-  std::vector<std::string> out = dims_over(shape), at = indices_over(shape);
+  std::vector<std::string> out = import_dims(shape), at = import_indices(shape);
   const std::string here = joined(at), own = at[axis];
   std::vector<std::string> in = out;
   in.erase(in.begin() + static_cast<std::ptrdiff_t>(axis));

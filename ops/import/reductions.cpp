@@ -88,17 +88,6 @@ constexpr ReductionRow kReductions[] = {
     {"ReduceSumSquare", "sum", "x*x", "t"},
 };
 
-std::string with(std::string text, char letter, const std::string& value) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool alone =
-        (i == 0 || !std::isalnum(static_cast<unsigned char>(text[i - 1]))) &&
-        (i + 1 == text.size() || !std::isalnum(static_cast<unsigned char>(text[i + 1])));
-    out += alone && text[i] == letter ? value : std::string(1, text[i]);
-  }
-  return out;
-}
-
 void import_reduction(const ImportNode& node) {
   const auto* row = std::find_if(std::begin(kReductions), std::end(kReductions),
                                  [&](const ReductionRow& r) { return r.op == node.op(); });
@@ -109,11 +98,12 @@ void import_reduction(const ImportNode& node) {
       (node.op() == "ReduceMean" || node.op() == "ReduceL2" || node.op() == "ReduceLogSum")) {
     throw Unsupported{"of integers"};
   }
-  const std::string element = with(std::string(row->before), 'x', fmt::format("X[{}]", axes.at));
+  const std::string element =
+      with_letters(std::string(row->before), {{'x', fmt::format("X[{}]", axes.at)}});
   const std::string reduced =
       axes.none() ? element : fmt::format("{}[{}]({})", row->reduction, axes.over, element);
-  std::string text = with(std::string(row->after), 'n', counted(x, axes.count));
-  text = with(text, 't', "(" + reduced + ")");
+  std::string text = with_letters(std::string(row->after), {{'n', counted(x, axes.count)}});
+  text = with_letters(text, {{'t', "(" + reduced + ")"}});
   node.importer().make(node, 0, x.type, result.shape, {{&x, "X", axes.all}}, result.dims,
                        fmt::format("Y[{}] = {}", result.at, text));
 }
@@ -223,13 +213,13 @@ void import_lrn(const ImportNode& node) {
   const int64_t size = node.integer("size", 1), before = (size - 1) / 2;
   if (x.shape.size() < 2 || size < 1) throw Unsupported{"its input has no channels"};
   const Axes a(x, std::vector<bool>(x.shape.size()));
-  std::string window = "i0,i1 + q - " + std::to_string(before);
+  std::string window = "i0,i1 + q_ - " + std::to_string(before);
   for (size_t i = 2; i < x.shape.size(); ++i) window += "," + import_index(i);
   node.importer().make(
       node, 0, x.type, x.shape, {{&x, "X", a.all}}, a.all,
       fmt::format("q[{0}] = X[{0}]*X[{0}]; s[{0}] = sum[q_ in 0..{1}](q[{2}] else 0); Y[{0}] = "
                   "X[{0}]/pow({3} + {4}*s[{0}], {5})",
-                  a.plain, size, with(window, 'q', "q_"), import_number(node.number("bias", 1)),
+                  a.plain, size, window, import_number(node.number("bias", 1)),
                   import_number(node.number("alpha", 1e-4) / static_cast<double>(size)),
                   import_number(node.number("beta", 0.75))));
 }
