@@ -84,7 +84,8 @@ class DeviceBlock final : public Block {
   int64_t taken_bytes_;
 };
 
-/// Runs until two samples agree, since an idle GPU has a slow clock; what a call takes then.
+/// Runs until three samples agree, since an idle GPU has a slow clock; what a call takes then. Two
+/// of a clock that rises may be alike by chance.
 template <class Run>
 Result<double> warm_up(const Run& run, double sample_us) {
   // Chosen: noise of a clock, and time that warming up may take (not measured).
@@ -93,13 +94,15 @@ Result<double> warm_up(const Run& run, double sample_us) {
   auto first = run(1);
   if (!first) return first.failure();
   auto each = run(4);
-  double all = 0;
+  double all = 0, earlier = INFINITY;
   for (double length = sample_us; each && all < kLongestUs; length *= 2) {
     const double before = *each;
     const auto n = static_cast<int64_t>(std::ceil(length / std::max(before, 0.5)));
     each = run(n);
-    if (!each || std::fabs(*each - before) <= kAlike * before) return each;
+    const double most = std::max(before, earlier), least = std::min(before, earlier);
+    if (!each || (*each <= least * (1 + kAlike) && *each >= most * (1 - kAlike))) return each;
     all += static_cast<double>(n) * *each;
+    earlier = before;
   }
   return each;
 }
