@@ -183,9 +183,12 @@ void put_special(const TensorView& v) {
   });
 }
 
-bool loads_from(const ir::Expr& e, const std::string& tensor) {
-  bool found = false;
-  ir::visit(e, [&](const ir::Expr& n) { found |= n->op == ir::Op::kLoad && n->name == tensor; });
+/// The last element of `tensor` that `e` reads, or null.
+ir::Expr read_from(const ir::Expr& e, const std::string& tensor) {
+  ir::Expr found;
+  ir::visit(e, [&](const ir::Expr& n) {
+    if (n->op == ir::Op::kLoad && n->name == tensor) found = n;
+  });
   return found;
 }
 
@@ -215,17 +218,18 @@ struct Satisfy {
   RefState& state;
   const ir::Check& check;
   Random& random;
+  bool timed = false;  ///< chains go from one end to the other, as the offsets of a caller do
   bool again = false;  ///< only what does not pass is written
   std::vector<std::string> names = {};
-  std::vector<int64_t> env = {};
+  std::vector<int64_t> env = {}, ends = {};
   std::vector<RefTape> bounds = {};
   RefTape limits = {};    ///< value, lo, hi
   RefTape position = {};  ///< in the tensor
   const TensorView* view = nullptr;
-  bool packed = false;   ///< of bytes that several elements share
-  bool chained = false;  ///< lo is a neighbour: values climb
-  bool starts = false;   ///< what a chain starts from is among the values, or nothing else is
-  int64_t left = 0;      ///< steps to come
+  bool packed = false;    ///< of bytes that several elements share
+  bool chained = false;   ///< lo is a neighbour: values climb
+  size_t along = 0;       ///< the variable that they climb along
+  bool in_chain = false;  ///< a chain of this tensor is checked
 
   bool prepare() {
     const ir::Expr read = first_read(check.value);
@@ -236,21 +240,33 @@ struct Satisfy {
     packed = state.program->buffer(read->name)->packed.has_value();
     for (const ir::IndexVar& v : check.vars) names.push_back(v.name);
     env.resize(names.size());
+    ends.resize(names.size());
     const TapeScope scope{names, ""};
     for (const ir::IndexVar& v : check.vars) {
       bounds.push_back(make_tape(state, 0, scope, {v.lo ? v.lo : ir::make_int(0), v.hi}));
     }
     limits = make_tape(state, 0, scope, {check.value, check.lo, check.hi});
     position = make_tape(state, 0, scope, read->args);
-    chained = loads_from(check.lo, read->name);
-    starts =
-        check.vars.empty() || std::any_of(state.program->checks.begin(),
-                                          state.program->checks.end(), [&](const ir::Check& other) {
-                                            return loads_from(other.value, read->name) &&
-                                                   loads_from(other.lo, read->name);
-                                          });
-    left = view->elements();
+    if (const ir::Expr before = read_from(check.lo, read->name)) {
+      chained = true;
+      along = changing(read, before);
+    }
+    const auto& all = state.program->checks;
+    in_chain = std::any_of(all.begin(), all.end(), [&](const ir::Check& other) {
+      return read_from(other.value, read->name) && read_from(other.lo, read->name);
+    });
     return true;
+  }
+
+  /// The variable by which the indices of two elements differ.
+  size_t changing(const ir::Expr& read, const ir::Expr& before) const {
+    for (size_t d = 0; d < read->args.size() && d < before->args.size(); ++d) {
+      if (ir::equal(read->args[d], before->args[d])) continue;
+      for (size_t k = 0; k < names.size(); ++k) {
+        if (ir::mentions_var(read->args[d], names[k])) return k;
+      }
+    }
+    return 0;
   }
 
   void run(size_t k) {
@@ -258,6 +274,7 @@ struct Satisfy {
       bounds[k].run(state, env.data(), nullptr, 1);
       const int64_t lo = bounds[k].frame.i(bounds[k].results[0])[0];
       const int64_t hi = bounds[k].frame.i(bounds[k].results[1])[0];
+      ends[k] = hi;
       for (int64_t x = lo; x < hi; ++x) {
         env[k] = x;
         run(k + 1);
@@ -331,10 +348,14 @@ struct Satisfy {
     // Climbing values take about twice the average step, so that the end is used as well. What a
     // chain starts from leaves it most of the room.
     const int64_t room = std::max<int64_t>(0, hi - lo);
-    const int64_t first = starts ? room / 16 : room;
-    const int64_t reach = chained ? std::min(room, 2 * room / std::max<int64_t>(1, --left)) : first;
+    const int64_t left = chained && !names.empty() ? ends[along] - env[along] : 1;
+    int64_t reach = in_chain || names.empty() ? room / 16 : room;
+    if (chained) reach = std::min(room, 2 * room / std::max<int64_t>(1, left));
     if (slope == 0) return;
-    int64_t x = (lo + random.below(reach + 1) - start) / slope;
+    int64_t step = random.below(reach + 1);
+    if (timed && chained && left == 1) step = room;
+    if (timed && !chained && in_chain) step = 0;
+    int64_t x = (lo + step - start) / slope;
     while (slope > 0 ? start + x * slope < lo : start + x * slope > hi) ++x;
     while (slope > 0 ? start + x * slope > hi : start + x * slope < lo) --x;
     write_int(view->type, view->data, offset, x);
@@ -343,13 +364,13 @@ struct Satisfy {
 
 /// Checks without variables of a chain (its first value) come first: the others build on them. What
 /// several checks look at is mended for each in turn.
-void satisfy_checks(RefState& state, Random& random) {
+void satisfy_checks(RefState& state, bool timed, Random& random) {
   // Chosen: enough for checks that build on one another (not measured).
   constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
     for (const bool chained : {false, true}) {
       for (const ir::Check& check : state.program->checks) {
-        Satisfy s{state, check, random, round > 0};
+        Satisfy s{state, check, random, timed, round > 0};
         if (s.prepare() && s.chained == chained) s.run(0);
       }
     }
@@ -449,7 +470,7 @@ void fill_parameters(const ir::Program& program, std::span<const TensorView> par
   }
   if (bind_buffers(state, params)) return;
   if (guards) aim_guarded(state, random);
-  satisfy_checks(state, random);
+  satisfy_checks(state, set == DataSet::kTimed, random);
 }
 
 }  // namespace hone::jit

@@ -35,8 +35,7 @@ bool is_closed(const ir::Expr& e) {
   return closed;
 }
 
-/// How many of the first arguments make an integer 0 by being 0, each by itself.
-static size_t arguments_of_zero(const ir::Expr& e) {
+size_t arguments_of_zero(const ir::Expr& e) {
   switch (e->op) {
     case ir::Op::kMul:
     case ir::Op::kBitAnd:
@@ -79,6 +78,10 @@ bool is_scaled(const ir::Expr& index) {
   const ir::Expr& by = index->args[constant];
   const bool keeps = ir::is_const(by) && (index->op == ir::Op::kBitXor || by->i != 0);
   return keeps && is_one_to_one(index->args[1 - constant]);
+}
+
+bool overlap(const Vars& a, const Vars& b) {
+  return std::any_of(a.begin(), a.end(), [&](const std::string& v) { return b.count(v) > 0; });
 }
 
 Vars vars_of(const ir::Expr& e) {
@@ -223,68 +226,6 @@ double Domain::points(const Vars& names) const {
   return count(names, 0, values);
 }
 
-double Domain::share(const ir::Expr& condition) const {
-  if (!condition || !is_closed(condition)) return 1;
-  const ir::Expr e = numbered(condition);
-  std::vector<int64_t> values = values_;
-  uint64_t state = 1;
-  int held = 0, inside = 0;
-  for (int i = 0; i < kSample; ++i) {
-    bool in = true;
-    for (size_t r = 0; r < ranges_.size() && in; ++r) {
-      const Span& whole = ranges_[r].whole;
-      if (whole.hi < whole.lo) return 1;
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      const auto width = static_cast<uint64_t>(whole.hi - whole.lo + 1);
-      const int64_t x = whole.lo + static_cast<int64_t>((state >> 33) % width);
-      values[program_.dims.size() + r] = x;
-      if (ranges_[r].named.empty()) continue;
-      in = evaluate(ranges_[r].lo, values) <= x && x < evaluate(ranges_[r].hi, values);
-    }
-    if (!in) continue;
-    ++inside;
-    held += evaluate(e, values) != 0;
-  }
-  return inside > 0 ? static_cast<double>(held) / inside : 1;
-}
-
-double Domain::deciding(const ir::Expr& e, size_t arg) const {
-  const auto otherwise = [](double held) { return held < 1 ? 1 - held : 1; };
-  switch (e->op) {
-    case ir::Op::kSelect: {
-      if (arg == 0) return 1;
-      const double chosen = share(e->args[0]);
-      return arg == 1 ? chosen : otherwise(chosen);
-    }
-    case ir::Op::kAnd:
-    case ir::Op::kOr: {
-      const double held = share(e->args[1 - arg]);
-      return e->op == ir::Op::kAnd ? held : otherwise(held);
-    }
-    default: {
-      // The other argument is 0 outside of a tensor, and so is the result then.
-      const bool other = e->args.size() == 2 && 1 - arg < arguments_of_zero(e);
-      return other && is_int(e->type) ? present(e->args[1 - arg]) : 1;
-    }
-  }
-}
-
-/// The share of points at which a factor of integers is not surely 0.
-double Domain::present(const ir::Expr& factor) const {
-  if (!is_zero_outside(factor)) return 1;
-  if (factor->op != ir::Op::kLoad) {
-    double least = 1;
-    for (size_t i = 0; i < arguments_of_zero(factor); ++i) {
-      least = std::min(least, present(factor->args[i]));
-    }
-    return least;
-  }
-  const ir::Buffer* b = program_.buffer(factor->name);
-  if (!b) return 1;
-  const double all = points(vars_of(factor));
-  return all > 0 ? inside(b->shape, {factor->args.data(), b->shape.size()}) / all : 1;
-}
-
 /// No fewer values than a numbered expression takes.
 Domain::Span Domain::span_of(const ir::Expr& e) const {
   const auto arg = [&](size_t i) { return span_of(e->args[i]); };
@@ -413,10 +354,29 @@ double Domain::inside(const std::vector<ir::Expr>& shape, std::span<const ir::Ex
 
 double Domain::elements(const std::vector<ir::Expr>& shape,
                         std::span<const ir::Expr> indices) const {
-  double product = 1;
+  // Dims whose indices have variables in common are looked at together.
+  struct Part {
+    std::vector<ir::Expr> shape, indices;
+    Vars vars;
+    double values = 1;
+  };
+  std::vector<Part> parts;
   for (size_t d = 0; d < shape.size() && d < indices.size(); ++d) {
-    product *= values_inside(indices[d], closed(shape[d]));
+    Part own{{shape[d]}, {indices[d]}, vars_of(indices[d])};
+    own.values = values_inside(indices[d], closed(shape[d]));
+    for (size_t p = parts.size(); p-- > 0;) {
+      const Part& other = parts[p];
+      if (!overlap(other.vars, own.vars)) continue;
+      own.shape.insert(own.shape.end(), other.shape.begin(), other.shape.end());
+      own.indices.insert(own.indices.end(), other.indices.begin(), other.indices.end());
+      own.vars.insert(other.vars.begin(), other.vars.end());
+      own.values *= other.values;
+      parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(p));
+    }
+    parts.push_back(std::move(own));
   }
+  double product = 1;
+  for (const Part& p : parts) product *= std::min(p.values, inside(p.shape, p.indices));
   return std::min(product, inside(shape, indices));
 }
 

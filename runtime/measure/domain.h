@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@ using Vars = std::set<std::string>;
 
 /// Those in an expression.
 Vars vars_of(const ir::Expr& e);
+/// True where some name is in both.
+bool overlap(const Vars& a, const Vars& b);
 
 /// True where a value of the index is of one value of its only variable.
 bool is_one_to_one(const ir::Expr& index);
@@ -24,6 +27,8 @@ bool is_scaled(const ir::Expr& index);
 
 /// True of what indices and dims decide, not tensors or scalars of the call.
 bool is_closed(const ir::Expr& e);
+/// How many of the first arguments make an integer 0 by being 0, each by itself.
+size_t arguments_of_zero(const ir::Expr& e);
 /// True of integers that are 0 wherever a read of theirs lies outside its tensor.
 bool is_zero_outside(const ir::Expr& e);
 
@@ -37,7 +42,8 @@ class Domain {
   /// Values that all variables take together, and that some of them do.
   double points() const;
   double points(const Vars& names) const;
-  /// The share of the points at which a condition holds: counted at a sample, 1 where data decide.
+  /// The share of the points at which a condition holds: 1 where data decide. Of many points some
+  /// are looked at.
   double share(const ir::Expr& condition) const;
   /// In what share of cases argument `arg` of a choice, an `and` or an `or` decides its value, by
   /// what indices say. So does a factor of integers where the other is not 0 outside a tensor.
@@ -67,6 +73,9 @@ class Domain {
     double extent = 0;   ///< how many of them
   };
 
+  Vars with_bounds(Vars names) const;
+  double share_of(const ir::Expr& condition) const;
+  double counted(const ir::Expr& condition) const;
   double present(const ir::Expr& factor) const;
   ir::Expr numbered(const ir::Expr& e) const;
   void add(const ir::IndexVar& v);
@@ -82,6 +91,7 @@ class Domain {
   const ir::Stage& stage_;
   std::vector<int64_t> values_;  ///< of dims, then of variables
   std::vector<Range> ranges_;
+  mutable std::map<std::string, double> shares_;  ///< known ones, by the condition's text
 };
 
 }  // namespace hone::runtime

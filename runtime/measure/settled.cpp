@@ -55,16 +55,14 @@ class Settling {
   Settling(const ir::Program& program, const ir::Stage& stage, std::span<const int64_t> dims)
       : program_(program), domain_(program, stage, dims), vars_(settled_vars(stage, domain_)) {}
 
-  /// Stages that indices tell stand where a whole comparison, or all of the value, is told so. Else
+  /// Stages that indices tell stand where a whole condition, or all of the value, is told so. Else
   /// a table that is read would be computed again for each reader.
   ir::Expr operator()(const ir::Expr& e) const {
     if (!e) return e;
     const ir::Expr plain = rewritten(with_values(e, vars_), false);
     if (const ir::Expr told = rewritten(plain, true); is_closed(told)) return told;
     return ir::rewrite(plain, [&](const ir::Expr& x) {
-      const bool compares = x->op == ir::Op::kEq || x->op == ir::Op::kNe || x->op == ir::Op::kLt ||
-                            x->op == ir::Op::kLe;
-      const ir::Expr told = compares ? rewritten(x, true) : ir::Expr();
+      const ir::Expr told = x->type == DType::kBool ? rewritten(x, true) : ir::Expr();
       return told && is_closed(told) ? told : ir::Expr();
     });
   }

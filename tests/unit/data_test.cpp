@@ -50,6 +50,26 @@ TEST_CASE("data: ranges one after another take most of what they index") {
   }
 }
 
+TEST_CASE("data: ranges one after another are timed on all that they index") {
+  for (const char* dims : {"G=1 B=1", "G=1 B=500", "G=7 B=3"}) {
+    CAPTURE(dims);
+    const auto problem = ops::parse_problem(
+        std::string("op bag(A: f32[L], offs: i32[G,B+1]) -> (Y: f32[G,B]) { "
+                    "Y[g,b] = sum[j in offs[g,b]..offs[g,b+1]](A[j]) } L=20000 ") +
+        dims);
+    REQUIRE(problem);
+    auto fixture =
+        runtime::Fixture::create(*problem, {}, jit::DataSet::kTimed, runtime::Guard::kFar, 5);
+    REQUIRE(fixture);
+    const jit::TensorView& v = fixture->params()[1];
+    const auto* offsets = static_cast<const int32_t*>(v.data);
+    for (int64_t g = 0; g < v.shape[0]; ++g) {
+      CHECK(offsets[g * v.strides[0]] == 0);
+      CHECK(offsets[g * v.strides[0] + v.shape[1] - 1] == 20000);
+    }
+  }
+}
+
 TEST_CASE("data: denormals are in all tensors of floats, and rare in large ones") {
   // Products take a hundred times as long with them, and a check takes several runs.
   for (const int64_t elements : {int64_t{1} << 12, int64_t{1} << 14, int64_t{1} << 20}) {
