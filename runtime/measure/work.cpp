@@ -79,6 +79,24 @@ Vars vars_of_terms(const ir::Stage& stage) {
   return out;
 }
 
+/// Where a stage has terms that go to some element, as far as indices tell.
+ir::Expr where_terms_land(const ir::Stage& stage) {
+  ir::Expr where = ir::where_of_terms(stage);
+  const auto add = [&](ir::Op op, const ir::Expr& a, const ir::Expr& b) {
+    const ir::Expr holds = ir::make_binary(op, a, b);
+    where = where ? ir::make_binary(ir::Op::kAnd, where, holds) : holds;
+  };
+  for (const ir::ScatteredVar& v : ir::scattered_vars(stage)) {
+    if (!is_closed(v.at)) continue;
+    for (const ir::IndexVar& index : stage.vars) {
+      if (index.name != v.var) continue;
+      add(ir::Op::kLe, index.lo ? index.lo : ir::make_int(0), v.at);
+      add(ir::Op::kLt, v.at, index.hi);
+    }
+  }
+  return where;
+}
+
 /// True of what the call decides nothing of; `bound` are tensors that it finds ready.
 bool is_bound(const ir::Expr& e, const Vars& bound) {
   bool constant = true;
@@ -145,7 +163,7 @@ class Counter {
 
   void add(const ir::Stage& stage, const Domain& domain) {
     const ir::Buffer& output = *program_.buffer(stage.output);
-    const double where = domain.share(ir::where_of_terms(stage));
+    const double where = domain.share(where_terms_land(stage));
     // Of a temporary no more than is read, which lies inside its `where`. What goes on from earlier
     // elements needs those as well.
     const bool temporary = output.role == ir::Role::kTemp && !ir::is_recurrence(stage);

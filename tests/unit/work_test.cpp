@@ -387,3 +387,14 @@ TEST_CASE("work: rare conditions are counted, also through stages that indices t
   CHECK(of("i == j").bytes_read == doctest::Approx(4 * 57));
   CHECK(of("i <= j").bytes_read == doctest::Approx(4 * 57 * (3354 - 28)).epsilon(0.02));
 }
+
+TEST_CASE("work: terms that go to no element are none") {
+  const auto of = [](const char* dims) {
+    return work(std::string("op f(A: f32[M,N]) -> (Y: f32[D,N]) { Y[2*j,i] else skip max= "
+                            "exp(A[j,i]) for j in 1..M where j < i } N=100 M=50 ") +
+                dims);
+  };
+  CHECK(of("D=2").operations == 0);
+  CHECK(of("D=2").bytes_read == 0);
+  CHECK(of("D=5").bytes_read == doctest::Approx(4 * (98 + 97)).epsilon(0.03));
+}
