@@ -42,8 +42,8 @@ class Domain {
   /// Values that all variables take together, and that some of them do.
   double points() const;
   double points(const Vars& names) const;
-  /// The share of the points at which a condition holds: 1 where data decide. Of many points some
-  /// are looked at.
+  /// The share of the points at which a condition may hold, as far as data have no say. Of many
+  /// points some are looked at.
   double share(const ir::Expr& condition) const;
   /// In what share of cases argument `arg` of a choice, an `and` or an `or` decides its value, by
   /// what indices say. So does a factor of integers where the other is not 0 outside a tensor.
@@ -74,6 +74,7 @@ class Domain {
   };
 
   Vars with_bounds(Vars names) const;
+  double share_of_closed(const ir::Expr& condition) const;
   double share_of(const ir::Expr& condition) const;
   double counted(const ir::Expr& condition) const;
   double present(const ir::Expr& factor) const;

@@ -31,10 +31,30 @@ Vars Domain::with_bounds(Vars names) const {
 }
 
 double Domain::share(const ir::Expr& condition) const {
-  if (!condition || !is_closed(condition)) return 1;
+  if (!condition) return 1;
+  if (!is_closed(condition)) return share_of_closed(condition);
   const std::string text = ir::print(condition);
   if (const auto known = shares_.find(text); known != shares_.end()) return known->second;
   return shares_[text] = share_of(condition);
+}
+
+/// Of a condition that data decide in part: of what all has to hold, the share where indices say
+/// that it may.
+double Domain::share_of_closed(const ir::Expr& condition) const {
+  const bool turned = condition->op == ir::Op::kNot;
+  const ir::Expr& inner = turned ? condition->args[0] : condition;
+  if (turned && inner->op == ir::Op::kNot) return share(inner->args[0]);
+  const ir::Op op = turned ? ir::Op::kOr : ir::Op::kAnd;
+  if (inner->op != op) return 1;
+  std::vector<ir::Expr> operands;
+  operands_of(inner, op, operands);
+  ir::Expr all;
+  for (const ir::Expr& e : operands) {
+    if (!is_closed(e)) continue;
+    const ir::Expr holds = turned ? ir::make_unary(ir::Op::kNot, e) : e;
+    all = all ? ir::make_binary(ir::Op::kAnd, all, holds) : holds;
+  }
+  return share(all);
 }
 
 double Domain::share_of(const ir::Expr& condition) const {
@@ -120,20 +140,17 @@ double Domain::counted(const ir::Expr& condition) const {
 }
 
 double Domain::deciding(const ir::Expr& e, size_t arg) const {
-  const auto otherwise = [](const ir::Expr& by, double held) {
-    return is_closed(by) ? 1 - held : 1;
+  const auto otherwise = [&](const ir::Expr& by) {
+    return share(ir::make_unary(ir::Op::kNot, by));
   };
   switch (e->op) {
-    case ir::Op::kSelect: {
+    case ir::Op::kSelect:
       if (arg == 0) return 1;
-      const double chosen = share(e->args[0]);
-      return arg == 1 ? chosen : otherwise(e->args[0], chosen);
-    }
+      return arg == 1 ? share(e->args[0]) : otherwise(e->args[0]);
     case ir::Op::kAnd:
-    case ir::Op::kOr: {
-      const double held = share(e->args[1 - arg]);
-      return e->op == ir::Op::kAnd ? held : otherwise(e->args[1 - arg], held);
-    }
+      return share(e->args[1 - arg]);
+    case ir::Op::kOr:
+      return otherwise(e->args[1 - arg]);
     default: {
       // The other argument is 0 outside of a tensor, and so is the result then.
       const bool other = e->args.size() == 2 && 1 - arg < arguments_of_zero(e);

@@ -383,6 +383,10 @@ TEST_CASE("work: rare conditions are counted, also through stages that indices t
   CHECK(of("j == 6 && i == 7").bytes_read == doctest::Approx(4));
   CHECK(of("j == 6 && (!(i != 7) && j%2 <= 56)").bytes_read == doctest::Approx(4));
   CHECK(of("!(j != 6 || i != 7)").bytes_read == doctest::Approx(4));
+  // Of what data decide as well, no more than indices admit.
+  CHECK(of("j == 6 && A[i,j] > 0").bytes_read == doctest::Approx(4 * 57));
+  CHECK(of("!(j != 6 || A[i,j] > 0)").bytes_read == doctest::Approx(4 * 57));
+  CHECK(of("j == 6 || A[i,j] > 0").bytes_read == 4 * 57 * 3354);
   // Of many points some are looked at, for each the longest range whole.
   CHECK(of("i == j").bytes_read == doctest::Approx(4 * 57));
   CHECK(of("i <= j").bytes_read == doctest::Approx(4 * 57 * (3354 - 28)).epsilon(0.02));
