@@ -2,121 +2,265 @@
 #include "ops/graph/fuse.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "ops/gradient/terms.h"
+#include "ops/graph/extent_range.h"
+#include "ops/graph/reading.h"
 
 namespace hone::ops {
 namespace {
 
-/// Nodes of one group, and tensors that they read.
+/// Nodes of one group, tensors that they read, and results that leave it.
 /// Chosen: within what an op may have (not measured).
-constexpr size_t kMostNodes = 32, kMostReads = 64;
-
-/// Is `access` at the indices of the statement, in their order?
-bool is_in_place(const Statement& s, const Term& access) {
-  if (access.guarded || access.args.size() != s.indices.size()) return false;
-  for (size_t i = 0; i < access.args.size(); ++i) {
-    const Term& at = access.args[i];
-    if (at.kind != Term::kName || at.name != s.indices[i].name) return false;
-  }
-  return true;
-}
+constexpr size_t kMostNodes = 32, kMostReads = 64, kMostMakes = 8;
 
 class Fusion {
  public:
-  explicit Fusion(const Graph& graph) : graph_(graph), group_of_(graph.nodes.size(), -1) {}
+  Fusion(const Graph& graph, const std::vector<ir::Dim>& dims)
+      : graph_(graph), dims_(dims), group_of_(graph.nodes.size(), -1), maker_(graph.values.size()) {
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      for (const int v : graph.nodes[n].makes) {
+        if (v >= 0) maker_[static_cast<size_t>(v)] = static_cast<int>(n) + 1;
+      }
+      facts_.push_back(facts_of(graph.nodes[n]));
+    }
+  }
 
   std::vector<std::vector<int>> run() {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const int node = static_cast<int>(n), group = group_for(node);
-      group_of_[n] = group;
-      groups_[static_cast<size_t>(group)].push_back(node);
+      if (!waits(static_cast<int>(n))) place(static_cast<int>(n));
     }
-    // A group runs where its last node stands: all that it reads is there then.
-    std::erase_if(groups_, [](const std::vector<int>& g) { return g.empty(); });
-    std::stable_sort(groups_.begin(), groups_.end(),
-                     [](const auto& a, const auto& b) { return a.back() < b.back(); });
-    return std::move(groups_);
+    return in_order();
   }
 
  private:
-  const GraphValue& value(int v) const { return graph_.values[static_cast<size_t>(v)]; }
+  struct Facts {
+    bool view = false;
+    int moves = -1;      ///< the argument that it only moves
+    bool light = false;  ///< as `is_light`
+  };
+  struct Group {
+    std::vector<int> nodes;
+    bool light = true;
+    size_t reads = 0;
+    std::set<int> before;  ///< groups whose results it reads
+  };
 
-  /// The group that the node joins: the one of the latest producer it goes along with.
-  int group_for(int n) {
-    const GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
-    int joined = -1, latest = -1;
-    size_t next = 0;
-    for (const Argument& a : node.op.definition->args) {
+  const GraphNode& node(int n) const { return graph_.nodes[static_cast<size_t>(n)]; }
+  const GraphValue& value(int v) const { return graph_.values[static_cast<size_t>(v)]; }
+  const Facts& facts(int n) const { return facts_[static_cast<size_t>(n)]; }
+  Group& group(int g) { return groups_[static_cast<size_t>(g)]; }
+  const Group& group(int g) const { return groups_[static_cast<size_t>(g)]; }
+  /// The node that makes a value, and its group; -1: none does, or none so far.
+  int maker(int v) const { return maker_[static_cast<size_t>(v)] - 1; }
+  int group_of(int v) const { return maker(v) < 0 ? -1 : group_of_[static_cast<size_t>(maker(v))]; }
+
+  Facts facts_of(const GraphNode& n) const {
+    Facts f;
+    f.view = is_view(graph_, n, dims_);
+    if (!f.view) f.moves = moved_argument(n);
+    f.light = n.plain && is_light(*n.op.definition);
+    return f;
+  }
+
+  /// The argument of a node that its read `i` is.
+  const Argument& argument(const GraphNode& n, size_t i) const {
+    for (const Argument& a : n.op.definition->args) {
       if (a.scalar || a.role != ir::Role::kInput) continue;
-      const int v = node.reads[next++];
-      const auto made = maker_.find(v);
-      if (made == maker_.end() || made->second < latest || !may_join(node, a, v)) continue;
-      latest = made->second;
-      joined = group_of_[static_cast<size_t>(made->second)];
+      if (i-- == 0) return a;
+    }
+    return n.op.definition->args[0];
+  }
+
+  /// Does every read of `v` by a node hold `holds(argument)`?
+  template <class F>
+  bool each_read(const GraphNode& n, int v, const F& holds) const {
+    for (size_t i = 0; i < n.reads.size(); ++i) {
+      if (n.reads[i] == v && !holds(argument(n, i))) return false;
+    }
+    return true;
+  }
+
+  bool goes_along(int n, int v) const {
+    return node(n).use.indices.size() == value(v).shape.size() &&
+           each_read(node(n), v, [&](const Argument& a) {
+             return ops::goes_along(*node(n).op.definition, a.name);
+           });
+  }
+  bool reads_plainly(int n, int v) const {
+    return node(n).plain && each_read(node(n), v, [&](const Argument& a) {
+             return ops::reads_plainly(*node(n).op.definition, a.name);
+           });
+  }
+
+  bool same_shape(int a, int b) const {
+    const std::vector<ir::Expr>&one = value(a).shape, &other = value(b).shape;
+    if (one.size() != other.size()) return false;
+    for (size_t i = 0; i < one.size(); ++i) {
+      const ir::Expr x = with_fixed_dims(one[i], dims_), y = with_fixed_dims(other[i], dims_);
+      if (!ir::equal(x, y)) return false;
+    }
+    return true;
+  }
+
+  /// A node that moves elements joins the only one that reads them. That one reads each where it
+  /// stands, or is light: rows that data choose are read again and again by others.
+  bool waits(int n) const {
+    if (facts(n).moves < 0) return false;
+    const GraphValue& made = value(node(n).makes[0]);
+    if (made.output || made.readers.size() != 1) return false;
+    const int reader = made.readers[0];
+    const int g = group_of(node(n).reads[static_cast<size_t>(facts(n).moves)]);
+    if (g >= 0 && !group(g).light && facts(reader).light && may_join(n, g)) return false;
+    if (facts(reader).view || !reads_plainly(reader, node(n).makes[0])) return false;
+    return moved_by_indices(node(n)) >= 0 || facts(reader).light;
+  }
+
+  /// Puts a node into the group of the latest maker that it may join, or into one of its own.
+  void place(int n) {
+    int joined = -1, latest = -1;
+    for (const int v : node(n).reads) {
+      const int g = group_of(v);
+      if (g < 0 || maker(v) < latest || !may_join(n, g)) continue;
+      latest = maker(v);
+      joined = g;
     }
     if (joined < 0) {
       joined = static_cast<int>(groups_.size());
       groups_.emplace_back();
+      group(joined).light = facts(n).light;
     }
-    for (const int v : node.makes) {
-      if (v >= 0) maker_[v] = n;
-    }
-    return joined;
+    add(n, joined);
+    for (const int v : node(n).reads) add_moves(v, n);
   }
 
-  /// May `node` stand behind what makes `v`, in one op? Then nothing but the group's last value
-  /// leaves it, so that it can run as late as its last node does.
-  bool may_join(const GraphNode& node, const Argument& a, int v) {
+  /// What moves elements to a node joins its group, where nothing else is between them.
+  void add_moves(int v, int reader) {
+    const int n = maker(v);
+    if (n < 0 || group_of(v) >= 0) return;
+    const int g = group_of_[static_cast<size_t>(reader)];
+    if (fits(n, g) && !closes_circle(n, g)) {
+      add(n, g);
+    } else {
+      groups_.emplace_back();
+      add(n, static_cast<int>(groups_.size()) - 1);
+      group(g).before.insert(static_cast<int>(groups_.size()) - 1);
+    }
+    for (const int from : node(n).reads) add_moves(from, n);
+  }
+
+  void add(int n, int g) {
+    group_of_[static_cast<size_t>(n)] = g;
+    Group& to = group(g);
+    to.nodes.push_back(n);
+    to.reads += node(n).reads.size();
+    for (const int v : node(n).reads) {
+      if (group_of(v) >= 0 && group_of(v) != g) to.before.insert(group_of(v));
+    }
+  }
+
+  bool fits(int n, int g) const {
+    return group(g).nodes.size() < kMostNodes &&
+           group(g).reads + node(n).reads.size() <= kMostReads;
+  }
+
+  bool may_join(int n, int g) const {
+    if (facts(n).view || !fits(n, g) || closes_circle(n, g)) return false;
+    if (std::any_of(group(g).nodes.begin(), group(g).nodes.end(),
+                    [&](int m) { return facts(m).view || node(m).makes.size() != 1; })) {
+      return false;
+    }
+    for (const int v : node(n).reads) {
+      if (group_of(v) == g && !(group(g).light ? joins_light(n, v) : joins_heavy(n, v)))
+        return false;
+    }
+    return makes_of(g, n) <= kMostMakes;
+  }
+
+  bool joins_light(int n, int v) const {
+    if (value(v).readers.size() == 1 && !value(v).output && goes_along(n, v)) return true;
+    return facts(n).light && reads_plainly(n, v);
+  }
+
+  /// Of contractions nothing but what is computed of them at once leaves a group.
+  bool joins_heavy(int n, int v) const {
     const GraphValue& read = value(v);
-    const int maker = maker_.at(v), group = group_of_[static_cast<size_t>(maker)];
-    const std::vector<int>& nodes = groups_[static_cast<size_t>(group)];
-    size_t reads = node.reads.size();
-    for (const int n : nodes) reads += graph_.nodes[static_cast<size_t>(n)].reads.size();
-    if (nodes.size() >= kMostNodes || reads > kMostReads) return false;
-    return !read.output && read.readers.size() == 1 && nodes.back() == maker &&
-           graph_.nodes[static_cast<size_t>(maker)].makes.size() == 1 &&
-           node.use.indices.size() == read.shape.size() && goes_along(*node.op.definition, a.name);
+    if (read.output || node(n).makes.size() != 1 || node(n).makes[0] < 0) return false;
+    const bool moves = facts(n).moves >= 0 && read.readers.size() == 1 && reads_plainly(n, v);
+    return moves || std::all_of(read.readers.begin(), read.readers.end(), [&](int r) {
+             return goes_along(r, v) && node(r).makes.size() == 1 && node(r).makes[0] >= 0 &&
+                    same_shape(v, node(r).makes[0]);
+           });
+  }
+
+  /// How many results leave a group with `n`.
+  size_t makes_of(int g, int n) const {
+    size_t makes = 0;
+    const auto inside = [&](int m) { return m == n || group_of_[static_cast<size_t>(m)] == g; };
+    for (const int m : group(g).nodes) {
+      for (const int v : node(m).makes) {
+        const std::vector<int>& readers = value(v).readers;
+        makes += value(v).output || !std::all_of(readers.begin(), readers.end(), inside);
+      }
+    }
+    return makes + node(n).makes.size();
+  }
+
+  /// Would `g` with `n` read what is made of its own results elsewhere?
+  bool closes_circle(int n, int g) const {
+    std::set<int> seen;
+    for (const int v : node(n).reads) {
+      if (reaches(v, g, seen)) return true;
+    }
+    return false;
+  }
+
+  /// Is value `v`, unless `g` makes it, made of what `g` makes?
+  bool reaches(int v, int g, std::set<int>& seen) const {
+    const int from = group_of(v), m = maker(v);
+    if (m < 0 || from == g) return false;
+    if (from >= 0) return reaches_group(from, g, seen);
+    // A node that waits will read these.
+    return std::any_of(node(m).reads.begin(), node(m).reads.end(),
+                       [&](int r) { return group_of(r) == g ? false : reaches(r, g, seen); });
+  }
+
+  bool reaches_group(int from, int g, std::set<int>& seen) const {
+    if (from == g) return true;
+    if (!seen.insert(from).second) return false;
+    const std::set<int>& before = group(from).before;
+    return std::any_of(before.begin(), before.end(),
+                       [&](int b) { return reaches_group(b, g, seen); });
+  }
+
+  /// Groups behind those that they read, else as their first nodes stand.
+  std::vector<std::vector<int>> in_order() {
+    std::vector<std::vector<int>> out;
+    std::vector<bool> done(groups_.size());
+    const auto visit = [&](const auto& self, int g) -> void {
+      if (done[static_cast<size_t>(g)]) return;
+      done[static_cast<size_t>(g)] = true;
+      for (const int b : group(g).before) self(self, b);
+      std::sort(group(g).nodes.begin(), group(g).nodes.end());
+      out.push_back(group(g).nodes);
+    };
+    for (size_t g = 0; g < groups_.size(); ++g) visit(visit, static_cast<int>(g));
+    return out;
   }
 
   const Graph& graph_;
-  std::vector<int> group_of_;  ///< per node
-  std::vector<std::vector<int>> groups_;
-  std::map<int, int> maker_;  ///< of a value: the node
+  const std::vector<ir::Dim>& dims_;
+  std::vector<int> group_of_;  ///< per node; -1: not placed
+  std::vector<int> maker_;     ///< per value: the node that makes it and 1; 0: none
+  std::vector<Facts> facts_;   ///< per node
+  std::vector<Group> groups_;
 };
 
 }  // namespace
 
-bool goes_along(const Definition& op, const std::string& name) {
-  std::set<std::string> along{name};
-  size_t rank = 0;
-  for (const Argument& a : op.args) {
-    if (a.name == name) rank = a.shape.size();
-    if (a.role == ir::Role::kInOut) return false;
-  }
-  for (const Statement& s : op.statements) {
-    if (s.scatters() || s.assign != Assign::kSet || s.indices.size() != rank) return false;
-    bool in_place = true;
-    const auto look = [&](const Term& t) {
-      in_place &= t.kind != Term::kReduce;
-      if (t.kind == Term::kAccess) {
-        in_place &= t.name != s.name && (!along.contains(t.name) || is_in_place(s, t));
-      }
-      return !in_place;
-    };
-    any_part(s.value, look);
-    for (const auto* terms : {&s.where, &s.otherwise}) {
-      for (const Term& t : *terms) any_part(t, look);
-    }
-    if (!in_place) return false;
-    along.insert(s.name);
-  }
-  return true;
+std::vector<std::vector<int>> fused_groups(const Graph& graph, const std::vector<ir::Dim>& dims) {
+  return Fusion(graph, dims).run();
 }
-
-std::vector<std::vector<int>> fused_groups(const Graph& graph) { return Fusion(graph).run(); }
 
 std::vector<std::vector<int>> single_groups(const Graph& graph) {
   std::vector<std::vector<int>> groups;

@@ -112,7 +112,7 @@ bool make_aligned(const ImportNode& node, const std::string& expression, DType t
   const auto behind = static_cast<int64_t>(a.shape.size() - b.shape.size());
   const int64_t axis = node.integer("axis", behind);
   if (axis < 0 || axis > behind) throw Unsupported{"its inputs do not align at that axis"};
-  const Broadcast from = broadcast_from(b.shape, static_cast<size_t>(axis));
+  const Broadcast from = broadcast_from(b.shape, static_cast<size_t>(axis), a.shape);
   const Broadcast whole = declared(a.shape);
   node.importer().make(node, 0, type, a.shape, {{&a, "A", whole.dims}, {&b, "B", from.dims}},
                        whole.dims,
@@ -124,27 +124,22 @@ bool make_aligned(const ImportNode& node, const std::string& expression, DType t
 
 }  // namespace
 
-Broadcast broadcast_from(const ImportShape& value, size_t first) {
+Broadcast broadcast_from(const ImportShape& value, size_t first, const ImportShape& result) {
   std::vector<std::string> dims, indices;
   for (size_t i = 0; i < value.size(); ++i) {
-    const bool one = value[i].is(1);
+    // An index of one value is an index of the result's as well: loops over both are one.
+    const bool one = value[i].is(1), repeated = one && !result[first + i].is(1);
     dims.push_back(one ? "1" : import_dim(first + i));
-    indices.push_back(one ? "0" : import_index(first + i));
+    indices.push_back(repeated ? "0" : import_index(first + i));
   }
   return {joined(dims), joined(indices)};
 }
 
 Broadcast broadcast(const ImportShape& value, const ImportShape& result) {
-  return broadcast_from(value, result.size() - value.size());
+  return broadcast_from(value, result.size() - value.size(), result);
 }
 
-Broadcast declared(const ImportShape& result) {
-  Broadcast out = broadcast(result, result);
-  std::vector<std::string> indices;
-  for (size_t i = 0; i < result.size(); ++i) indices.push_back(import_index(i));
-  out.indices = joined(indices);
-  return out;
-}
+Broadcast declared(const ImportShape& result) { return broadcast(result, result); }
 
 ImportShape broadcast_shape(const std::vector<const ImportValue*>& values) {
   size_t rank = 0;

@@ -13,7 +13,7 @@ struct Broadcast {
 Broadcast broadcast(const ImportShape& value, const ImportShape& result);
 
 /// The same for a value whose dims align from `first` on.
-Broadcast broadcast_from(const ImportShape& value, size_t first);
+Broadcast broadcast_from(const ImportShape& value, size_t first, const ImportShape& result);
 
 /// The shape that values have together. Throws Unsupported where they do not fit.
 ImportShape broadcast_shape(const std::vector<const ImportValue*>& values);

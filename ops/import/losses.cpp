@@ -104,7 +104,7 @@ Broadcast per_axis(const ImportNode& node, const ImportValue& x, size_t input) {
   if (v.shape.empty()) return {"", ""};
   if (v.shape.size() != 1) throw Unsupported{"scales of blocks"};
   if (v.shape[0].is(1)) return {"1", "0"};
-  return broadcast_from(v.shape, import_axis(node.integer("axis", 1), x.shape.size()));
+  return broadcast_from(v.shape, import_axis(node.integer("axis", 1), x.shape.size()), x.shape);
 }
 
 void import_dequantize(const ImportNode& node) {

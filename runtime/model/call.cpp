@@ -246,10 +246,11 @@ class ModelRun {
     const ModelValue& at = value(v);
     std::array<int64_t, TensorRef::kMaxRank> extents;
     for (size_t i = 0; i < at.shape.size(); ++i) extents[i] = extent(at, i);
-    void* data = block + at.offset;
+    const ModelValue& home = value(at.home);
+    void* data = block + home.offset;
     bool written = true;
-    for (size_t i = 0; at.offset < 0 && i < model_.given.size(); ++i) {
-      if (model_.given[i].value != v) continue;
+    for (size_t i = 0; home.offset < 0 && i < model_.given.size(); ++i) {
+      if (model_.given[i].value != at.home) continue;
       data = const_cast<void*>(given_[i]->data());
       written = model_.given[i].written;
     }

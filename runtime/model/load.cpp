@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "ops/gradient/index_terms.h"
 #include "ops/graph/extent_range.h"
 #include "ops/graph/fuse.h"
 #include "ops/graph/group.h"
+#include "ops/graph/passes.h"
+#include "ops/graph/reading.h"
+#include "runtime/model/constants.h"
 #include "runtime/model/model_state.h"
 
 namespace hone::runtime {
@@ -17,10 +21,25 @@ namespace {
 /// Fixed by: 48 bits of addresses.
 constexpr int64_t kMostBytes = int64_t{1} << 48;
 
+/// In whose memory values lie: each in its own until it is moved to another's.
+class Homes {
+ public:
+  explicit Homes(size_t values) : next_(values) { std::iota(next_.begin(), next_.end(), 0); }
+  int of(int v) const {
+    while (next_[static_cast<size_t>(v)] != v) v = next_[static_cast<size_t>(v)];
+    return v;
+  }
+  /// `v` lives nowhere else so far; what lies in its memory moves along.
+  void move(int v, int to) { next_[static_cast<size_t>(v)] = to; }
+
+ private:
+  std::vector<int> next_;
+};
+
 class ModelLoader {
  public:
   ModelLoader(EngineState& engine, const ops::Graph& graph, const ModelOptions& options)
-      : engine_(engine), graph_(graph), options_(options) {}
+      : engine_(engine), graph_(graph), options_(options), homes_(graph.values.size()) {}
 
   Result<std::shared_ptr<const ModelState>> run() {
     if (engine_.services->gpu()) {
@@ -42,13 +61,17 @@ class ModelLoader {
                                  graph_.name, model_->dims.size(), model_->given.size(),
                                  kMostModelDims, kMostModelGiven)};
     }
-    if (auto f = check_weights(); !f) return f.failure();
+    auto constants = Constants::take(graph_, options_);
+    if (!constants) return constants.failure();
+    constants_ = std::move(*constants);
     if (auto f = check_dims(); !f) return f.failure();
     for (const ops::GraphValue& v : graph_.values) {
       if (auto f = check_extents(v); !f) return f.failure();
       add_value(v);
     }
+    if (auto f = simplify(); !f) return f.failure();
     for (std::vector<int>& nodes : groups()) {
+      if (nodes.size() == 1 && shares_memory(nodes[0])) continue;
       if (auto f = add_call(std::move(nodes)); !f) return f.failure();
     }
     if (auto f = plan(); !f) return f.failure();
@@ -59,27 +82,32 @@ class ModelLoader {
   const ops::GraphValue& value(int v) const { return graph_.values[static_cast<size_t>(v)]; }
 
   std::vector<std::vector<int>> groups() const {
-    return options_.fuse ? ops::fused_groups(graph_) : ops::single_groups(graph_);
+    return options_.fuse ? ops::fused_groups(graph_, dims_) : ops::single_groups(graph_);
   }
 
-  /// Every weight comes once, and nothing else does.
-  Result<Done> check_weights() {
-    std::string wrong;
-    for (const NamedTensor& w : options_.weights) {
-      const int v = graph_.find(w.name);
-      if (v < 0 || value(v).kind != ops::GraphValue::kConstant) {
-        wrong += fmt::format("\n  there is no weight `{}`", w.name);
-      } else if (!weights_.emplace(v, &w.tensor).second) {
-        wrong += fmt::format("\n  `{}` is given twice", w.name);
-      }
+  Result<Done> simplify() {
+    if (!options_.fuse) return Done();
+    auto folded = constants_.fold(ops::without_repeats(std::move(graph_)), dims_, engine_);
+    if (!folded) return folded.failure();
+    graph_ = ops::without_unread(*std::move(folded));
+    return Done();
+  }
+
+  /// Makes the result of a node lie where its argument does, if it is the same elements in the same
+  /// order. Of what the caller gives, one tensor alone can lie there.
+  bool shares_memory(int n) {
+    const ops::GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
+    if (!options_.fuse || !ops::is_view(graph_, node, dims_)) return false;
+    const int from = homes_.of(node.reads[0]), made = node.makes[0];
+    if (value(from).kind == ops::GraphValue::kConstant) return false;
+    if (!value(made).output) {
+      homes_.move(made, from);
+    } else if (value(from).kind == ops::GraphValue::kMade && !value(from).output) {
+      homes_.move(from, made);
+    } else {
+      return false;
     }
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      const ops::GraphValue& w = graph_.values[v];
-      if (w.kind != ops::GraphValue::kConstant || weights_.contains(static_cast<int>(v))) continue;
-      wrong += fmt::format("\n  the weight `{}` is missing", w.name);
-    }
-    if (wrong.empty()) return Done();
-    return Failure{ErrorCode::kArgument, fmt::format("weights of `{}`:{}", graph_.name, wrong)};
+    return true;
   }
 
   /// A dim that calls tell stands by itself in the shape of an input.
@@ -115,7 +143,7 @@ class ModelLoader {
   }
 
   void add_value(const ops::GraphValue& v) {
-    ModelValue out{v.name, v.type, {}, -1};
+    ModelValue out{v.name, v.type, {}};
     Param p;
     p.name = v.name;
     p.role = v.output ? Role::kOutput : Role::kInput;
@@ -179,7 +207,7 @@ class ModelLoader {
       const int v = group.reads[i];
       if (value(v).kind != ops::GraphValue::kConstant) continue;
       const std::string name = call.kernel->plan.params[i].name;
-      auto more = bind_constant(call.kernel, bound ? *bound : BoundState(), name, *weights_.at(v));
+      auto more = bind_constant(call.kernel, bound ? *bound : BoundState(), name, constants_.at(v));
       if (!more) {
         return Failure{more.failure().code,
                        fmt::format("weight `{}`: {}", value(v).name, more.failure().message)};
@@ -221,7 +249,8 @@ class ModelLoader {
     for (size_t step = 0; step < model_->calls.size(); ++step) {
       const ModelCall& call = model_->calls[step];
       model_->memory.workspace = std::max(model_->memory.workspace, call.kernel->workspace_bytes());
-      for (const int v : call.args) {
+      for (const int arg : call.args) {
+        const int v = homes_.of(arg);
         if (value(v).output || value(v).kind != ops::GraphValue::kMade) continue;
         const auto bytes = most_bytes(v);
         if (!bytes) {
@@ -234,6 +263,9 @@ class ModelLoader {
         lifetimes[at->second].last = static_cast<int>(step);
       }
     }
+    for (size_t v = 0; v < model_->values.size(); ++v) {
+      model_->values[v].home = homes_.of(static_cast<int>(v));
+    }
     const MemoryPlan plan = plan_memory(lifetimes);
     for (const auto& [v, i] : place) {
       model_->values[static_cast<size_t>(v)].offset = plan.offsets[i];
@@ -245,10 +277,11 @@ class ModelLoader {
   }
 
   EngineState& engine_;
-  const ops::Graph& graph_;
+  ops::Graph graph_;
   const ModelOptions& options_;
   std::vector<ir::Dim> dims_;
-  std::map<int, const TensorRef*> weights_;  ///< by value
+  Constants constants_;
+  Homes homes_;
   std::shared_ptr<ModelState> model_ = std::make_shared<ModelState>();
 };
 

@@ -23,7 +23,8 @@ struct ModelValue {
   std::string name;
   DType type = DType::kF32;
   std::vector<ir::Expr> shape;  ///< over numbered dims
-  /// Where it lies in a call's block; -1: given by the caller.
+  int home = -1;                ///< the value in whose memory it lies, itself or another
+  /// Of a home: where it lies in a call's block; -1: given by the caller.
   int64_t offset = -1;
 };
 

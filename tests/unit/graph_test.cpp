@@ -160,8 +160,8 @@ TEST_CASE("graph: what goes along an argument stands behind its maker") {
       "  e = add(d, r)\n"
       "  y = softmax(e)\n"
       "}");
-  CHECK(hone::ops::fused_groups(g) == std::vector<std::vector<int>>{{0, 1, 2, 3}, {4}});
-  // What two read is kept, and so is an output.
+  CHECK(hone::ops::fused_groups(g, {}) == std::vector<std::vector<int>>{{0, 1, 2, 3}, {4}});
+  // What two read along is there for both; an output is kept.
   const Graph forked = graph_of(
       "graph g(x: f32[N,K], const w: f32[K,M]) -> (y: f32[N,M], z: f32[N,M], v: f32[N,M]) {\n"
       "  a = matmul(x, w)\n"
@@ -169,7 +169,7 @@ TEST_CASE("graph: what goes along an argument stands behind its maker") {
       "  z = gelu(a)\n"
       "  v = relu(z)\n"
       "}");
-  CHECK(hone::ops::fused_groups(forked) == std::vector<std::vector<int>>{{0}, {1}, {2}, {3}});
+  CHECK(hone::ops::fused_groups(forked, {}) == std::vector<std::vector<int>>{{0, 1, 2}, {3}});
 }
 
 TEST_CASE("graph: names of the user's are none of a group's, whatever they are") {
@@ -200,5 +200,5 @@ TEST_CASE("graph: thousands of nodes and weights are no trouble") {
   const Graph g = graph_of(text + ") -> (y: f32[N]) {\n" + nodes + "  y = relu(h1499)\n}");
   CHECK(g.nodes.size() == 1501);
   // As many kernels as 32 nodes each come to.
-  CHECK(hone::ops::fused_groups(g).size() == 47);
+  CHECK(hone::ops::fused_groups(g, {}).size() == 47);
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/model/constants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/graph/extent_range.h"
+#include "ops/graph/group.h"
+#include "ops/graph/passes.h"
+#include "ops/graph/reading.h"
+#include "runtime/engine/kernel_state.h"
+#include "runtime/model/model_state.h"
+
+namespace hone::runtime {
+namespace {
+
+/// Bytes that a computed constant may have beyond those that it is made from.
+/// Chosen: a table that indices tell may well be computed once (not measured).
+constexpr int64_t kMostMore = int64_t{1} << 20;
+/// Fixed by: a cache line.
+constexpr size_t kLineBytes = 64;
+
+const ops::GraphValue& value_of(const ops::Graph& graph, int v) {
+  return graph.values[static_cast<size_t>(v)];
+}
+
+/// The extents of a value; nothing where calls tell them.
+std::optional<std::vector<int64_t>> fixed_extents(const ops::GraphValue& v,
+                                                  const std::vector<ir::Dim>& dims) {
+  std::vector<int64_t> extents;
+  for (const ir::Expr& extent : v.shape) {
+    int64_t n = 0;
+    if (!ir::is_const(ops::with_fixed_dims(extent, dims), &n)) return {};
+    extents.push_back(n);
+  }
+  return extents;
+}
+
+bool is_dense(const TensorRef& t, const std::vector<int64_t>& extents) {
+  const TensorRef dense(t.data(), t.type(), extents);
+  if (t.rank() != dense.rank()) return false;
+  for (int i = 0; i < t.rank(); ++i) {
+    if (t.extent(i) != dense.extent(i) || t.stride(i) != dense.stride(i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Constants> Constants::take(const ops::Graph& graph, const ModelOptions& options) {
+  Constants out;
+  std::string wrong;
+  for (const NamedTensor& w : options.weights) {
+    const int v = graph.find(w.name);
+    if (v < 0 || value_of(graph, v).kind != ops::GraphValue::kConstant) {
+      wrong += fmt::format("\n  there is no weight `{}`", w.name);
+    } else if (!out.tensors_.emplace(v, w.tensor).second) {
+      wrong += fmt::format("\n  `{}` is given twice", w.name);
+    }
+  }
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const ops::GraphValue& w = graph.values[v];
+    if (w.kind != ops::GraphValue::kConstant || out.tensors_.contains(static_cast<int>(v))) {
+      continue;
+    }
+    wrong += fmt::format("\n  the weight `{}` is missing", w.name);
+  }
+  if (wrong.empty()) return out;
+  return Failure{ErrorCode::kArgument, fmt::format("weights of `{}`:{}", graph.name, wrong)};
+}
+
+bool Constants::folds(const ops::Graph& graph, const ops::GraphNode& node,
+                      const std::vector<ir::Dim>& dims) const {
+  int64_t read = 0, made = 0;
+  for (const int v : node.reads) {
+    const auto extents = fixed_extents(value_of(graph, v), dims);
+    if (value_of(graph, v).kind != ops::GraphValue::kConstant || !extents) return false;
+    read += dense_bytes(value_of(graph, v).type, *extents);
+  }
+  for (const int v : node.makes) {
+    if (v < 0 || value_of(graph, v).output) return false;
+    const auto extents = fixed_extents(value_of(graph, v), dims);
+    if (!extents) return false;
+    made += dense_bytes(value_of(graph, v).type, *extents);
+  }
+  return made <= read + kMostMore;
+}
+
+Result<bool> Constants::compute(const ops::Graph& graph, int n, const std::vector<ir::Dim>& dims,
+                                EngineState& engine) {
+  const ops::GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+  if (ops::is_view(graph, node, dims)) {
+    const ops::GraphValue &in = value_of(graph, node.reads[0]),
+                          &out = value_of(graph, node.makes[0]);
+    const TensorRef& t = at(node.reads[0]);
+    if (is_dense(t, *fixed_extents(in, dims))) {
+      tensors_.emplace(node.makes[0], TensorRef(t.data(), t.type(), *fixed_extents(out, dims)));
+      return true;
+    }
+  }
+  std::shared_ptr<const ops::Library> library = engine.library();
+  const auto group = ops::make_group(graph, {n}, dims, library.get());
+  if (!group) return false;
+  const auto kernel = engine.compile(Result<ops::Problem>(group->problem), CompileOptions());
+  if (!kernel) return false;
+  std::shared_ptr<const BoundState> bound;
+  for (size_t i = 0; i < group->reads.size(); ++i) {
+    auto more = bind_constant(*kernel, bound ? *bound : BoundState(),
+                              (*kernel)->plan.params[i].name, at(group->reads[i]));
+    if (!more) return more.failure();
+    bound = std::move(*more);
+  }
+  std::vector<TensorRef> results;
+  std::vector<ArgRef> args;
+  for (const int v : group->makes) {
+    const auto extents = fixed_extents(value_of(graph, v), dims);
+    const auto bytes = static_cast<size_t>(dense_bytes(value_of(graph, v).type, *extents));
+    made_.push_back(std::make_unique<std::byte[]>(bytes + kLineBytes));
+    void* data = made_.back().get();
+    size_t room = bytes + kLineBytes;
+    std::align(kLineBytes, bytes, data, room);
+    results.emplace_back(data, value_of(graph, v).type, *extents);
+  }
+  for (const TensorRef& t : results) args.emplace_back(t);
+  if (auto f = (*kernel)->call(args, CallOptions(), bound.get()); !f) return f.failure();
+  for (size_t i = 0; i < results.size(); ++i) tensors_.emplace(group->makes[i], results[i]);
+  return true;
+}
+
+Result<ops::Graph> Constants::fold(ops::Graph graph, const std::vector<ir::Dim>& dims,
+                                   EngineState& engine) {
+  std::vector<bool> keeps(graph.nodes.size(), true);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!folds(graph, graph.nodes[n], dims)) continue;
+    const auto done = compute(graph, static_cast<int>(n), dims, engine);
+    if (!done) {
+      return Failure{done.failure().code,
+                     fmt::format("in `{}`: {}", print(graph.nodes[n].use), done.failure().message)};
+    }
+    if (!*done) continue;
+    keeps[n] = false;
+    for (const int v : graph.nodes[n].makes) {
+      graph.values[static_cast<size_t>(v)].kind = ops::GraphValue::kConstant;
+    }
+  }
+  return ops::with_nodes(std::move(graph), keeps);
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "include/hone/model.h"
+#include "ops/graph/graph.h"
+#include "runtime/engine/engine_state.h"
+
+namespace hone::runtime {
+
+/// The tensors of a graph that calls do not change, while the model is loaded.
+class Constants {
+ public:
+  /// Every weight of the graph comes once, and nothing else does.
+  static Result<Constants> take(const ops::Graph& graph, const ModelOptions& options);
+
+  /// Of a value that is one.
+  const TensorRef& at(int v) const { return tensors_.at(v); }
+
+  /// Computes what is made of constants alone, where it is no much larger than they are. Its values
+  /// are constants then, and its nodes are gone:
+  ///   `b = scale(w); y = matmul(x, b)` with a weight w to `y = matmul(x, b)` with a weight b.
+  Result<ops::Graph> fold(ops::Graph graph, const std::vector<ir::Dim>& dims, EngineState& engine);
+
+ private:
+  bool folds(const ops::Graph& graph, const ops::GraphNode& node,
+             const std::vector<ir::Dim>& dims) const;
+  Result<bool> compute(const ops::Graph& graph, int n, const std::vector<ir::Dim>& dims,
+                       EngineState& engine);
+
+  std::map<int, TensorRef> tensors_;  ///< by value
+  std::vector<std::unique_ptr<std::byte[]>> made_;
+};
+
+}  // namespace hone::runtime
