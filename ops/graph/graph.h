@@ -29,6 +29,7 @@ struct GraphValue {
   bool output = false;  ///< asked for by the caller
   DType type = DType::kF32;
   std::vector<ir::Expr> shape;  ///< over dims of the graph
+  std::vector<int> order;       ///< of dims in memory, the outermost first; empty: as they stand
   std::vector<int> readers;     ///< nodes, in their order
 };
 

@@ -12,6 +12,7 @@
 #include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
 #include "ops/graph/extent_range.h"
+#include "ops/graph/orders.h"
 #include "ops/uses/known_ops.h"
 #include "ops/uses/written_tensors.h"
 
@@ -160,7 +161,7 @@ class GroupWriter {
     d_.graph = false;
     std::string text;
     for (const Op& op : own_.ops) text += op.text() + " ";
-    return parse_problem(text + print(d_) + *bindings + constants(), library_);
+    return parse_problem(text + print(d_) + *bindings + constants() + orders(), library_);
   }
 
  private:
@@ -316,6 +317,17 @@ class GroupWriter {
     return text;
   }
 
+  std::string orders() const {
+    std::string text;
+    for (const auto* side : {&borders_.reads, &borders_.makes}) {
+      for (const int v : *side) {
+        if (value(v).order.empty()) continue;
+        text += " " + order_word(*d_.arg(names_.at(v)), value(v).order);
+      }
+    }
+    return text;
+  }
+
   const Graph& graph_;
   const Group& group_;
   const Borders& borders_;
@@ -338,14 +350,18 @@ Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
     words += binding_text(name, *range);
   }
   for (const auto& [name, type] : node.types) words += fmt::format(" {}={}", name, name_of(type));
-  size_t next = 0;
+  std::string orders;
+  size_t read = 0, made = 0;
   for (const Argument& a : d.args) {
-    if (a.role != ir::Role::kInput) continue;
-    const int v = node.reads[next++];
-    if (graph.values[static_cast<size_t>(v)].kind != GraphValue::kConstant) continue;
+    const bool result = a.role == ir::Role::kOutput;
+    if (!result && a.role != ir::Role::kInput) continue;
+    const int v = result ? node.makes[made++] : node.reads[read++];
+    const GraphValue& value = graph.values[static_cast<size_t>(v)];
+    if (!value.order.empty()) orders += " " + order_word(a, value.order);
+    if (value.kind != GraphValue::kConstant) continue;
     constants += (constants.empty() ? " const=" : ",") + a.name;
   }
-  return make_problem(node.op, words + constants, library);
+  return make_problem(node.op, words + constants + orders, library);
 }
 
 bool is_plain(const GraphNode& node) {

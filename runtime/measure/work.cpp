@@ -171,7 +171,9 @@ class Counter {
     // Of products of combinations none is left out, whichever results choose among them.
     const bool whole = std::any_of(program_.transformed.begin(), program_.transformed.end(),
                                    [&](const auto& t) { return t.products == stage.name; });
-    const double needed = where > 0 ? (whole ? 1.0 : std::min(1.0, read / where)) : 0;
+    // A reduction of no terms reads none.
+    const bool some = where > 0 && domain.points() > 0;
+    const double needed = some ? (whole ? 1.0 : std::min(1.0, read / where)) : 0;
     ValueWork value(program_, target_, domain, where * needed);
     value.add(stage.value, stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
     const ir::Instruction* row = dots_of(stage);

@@ -256,7 +256,15 @@ class ModelRun {
     }
     const std::span<const int64_t> shape(extents.data(), at.shape.size());
     if (!written) return TensorRef(static_cast<const void*>(data), at.type, shape);
-    return TensorRef(data, at.type, shape);
+    if (at.order.empty()) return TensorRef(data, at.type, shape);
+    std::array<int64_t, TensorRef::kMaxRank> strides;
+    int64_t stride = 1;
+    for (size_t i = at.order.size(); i-- > 0;) {
+      const auto d = static_cast<size_t>(at.order[i]);
+      strides[d] = stride;
+      stride *= extents[d];
+    }
+    return TensorRef(data, at.type, shape, {strides.data(), shape.size()});
   }
 
   Result<Done> run(const ModelCall& call, std::byte* block, std::span<std::byte> workspace,

@@ -12,6 +12,7 @@
 #include "ops/graph/passes.h"
 #include "ops/graph/reading.h"
 #include "runtime/model/constants.h"
+#include "runtime/model/layout.h"
 #include "runtime/model/model_state.h"
 
 namespace hone::runtime {
@@ -70,7 +71,9 @@ class ModelLoader {
       add_value(v);
     }
     if (auto f = simplify(); !f) return f.failure();
-    for (std::vector<int>& nodes : groups()) {
+    std::vector<std::vector<int>> all = groups();
+    if (options_.fuse) graph_ = with_orders(std::move(graph_), all, dims_, engine_);
+    for (std::vector<int>& nodes : all) {
       if (nodes.size() == 1 && shares_memory(nodes[0])) continue;
       if (auto f = add_call(std::move(nodes)); !f) return f.failure();
     }
@@ -143,7 +146,9 @@ class ModelLoader {
   }
 
   void add_value(const ops::GraphValue& v) {
-    ModelValue out{v.name, v.type, {}};
+    ModelValue out;
+    out.name = v.name;
+    out.type = v.type;
     Param p;
     p.name = v.name;
     p.role = v.output ? Role::kOutput : Role::kInput;
@@ -265,6 +270,7 @@ class ModelLoader {
     }
     for (size_t v = 0; v < model_->values.size(); ++v) {
       model_->values[v].home = homes_.of(static_cast<int>(v));
+      model_->values[v].order = graph_.values[v].order;
     }
     const MemoryPlan plan = plan_memory(lifetimes);
     for (const auto& [v, i] : place) {

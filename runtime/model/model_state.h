@@ -23,6 +23,7 @@ struct ModelValue {
   std::string name;
   DType type = DType::kF32;
   std::vector<ir::Expr> shape;  ///< over numbered dims
+  std::vector<int> order;       ///< of dims in memory, the outermost first; empty: as they stand
   int home = -1;                ///< the value in whose memory it lies, itself or another
   /// Of a home: where it lies in a call's block; -1: given by the caller.
   int64_t offset = -1;

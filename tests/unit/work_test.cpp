@@ -402,3 +402,14 @@ TEST_CASE("work: terms that go to no element are none") {
   CHECK(of("D=2").bytes_read == 0);
   CHECK(of("D=5").bytes_read == doctest::Approx(4 * (98 + 97)).epsilon(0.03));
 }
+
+TEST_CASE("work: a reduction of nothing reads nothing") {
+  const auto of = [](const char* dims) {
+    return work(std::string("op f<K=2>(A: f32[M,N]) -> (Y: f32[M]) { "
+                            "Y[i] = max[j in 0..N,k in 1..K](A[i,j]*k) } M=30 N=100 ") +
+                dims);
+  };
+  CHECK(of("K=1").bytes_read == 0);
+  CHECK(of("K=1").bytes_written == 4 * 30);
+  CHECK(of("K=2").bytes_read == 4 * 30 * 100);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "ops/graph/graph.h"
+
+namespace hone::ops {
+
+/// Values that windows slide over, in sets that want one order in memory. A group that reads one
+/// value of a rank and makes another has both in one set. Callers see none of them, and none
+/// shares memory with another.
+std::vector<std::vector<int>> image_sets(const Graph& graph,
+                                         const std::vector<std::vector<int>>& groups,
+                                         const std::vector<ir::Dim>& dims);
+
+/// The order of dims in which the second one is innermost, as in images whose channels lie
+/// together: 0, 2, 3, 1.
+std::vector<int> channels_last(size_t rank);
+
+/// `W@K,N`: the word by which a problem has a tensor in that order.
+std::string order_word(const Argument& a, const std::vector<int>& order);
+
+}  // namespace hone::ops
