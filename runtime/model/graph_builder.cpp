@@ -71,6 +71,7 @@ void GraphBuilder::add_node(std::string_view op, std::vector<GraphArg> args, Nod
   GraphDraft& d = *draft_;
   const bool named = runtime::is_graph_name(op);
   if (!named) d.errors.push_back(fmt::format("`{}` is no name of an op", op));
+  d.take_words(op);
   GraphDraft::Node node;
   node.op = op;
   for (size_t i = 0; i < args.size(); ++i) {

@@ -43,7 +43,7 @@ struct GraphDraft {
   std::vector<size_t> outputs;
   std::map<std::string, size_t, std::less<>> names;  ///< of tensors
   std::map<std::string, int, std::less<>> numbers;   ///< of tensors named after an op, per op
-  std::set<std::string, std::less<>> words;          ///< names in expressions: dims and functions
+  std::set<std::string, std::less<>> words;          ///< names in expressions, and of ops
   std::set<std::string, std::less<>> added_ops;
   std::vector<std::string> errors;
 

@@ -239,7 +239,7 @@ TEST_CASE("C models: a file is loaded by its name") {
   CHECK(m.y[1] == 7);
 }
 
-TEST_CASE("C models: their kernels are tuned, each told, and stop when the host says so") {
+TEST_CASE("C models: their kernels are tuned, and each is told") {
   LoadedModel m;
   if (std::string(hone_engine_target(m.engine.handle)).find("isa=none") != std::string::npos)
     return;
@@ -252,7 +252,6 @@ TEST_CASE("C models: their kernels are tuned, each told, and stop when the host 
       CHECK(result->time_us > 0);
       static_cast<Told*>(context)->count += 1;
     }
-    static int32_t stop(void*, int64_t, double, double) { return 1; }
   } told;
   hone_tune_options o{};
   o.struct_size = sizeof o;

@@ -123,6 +123,12 @@ TEST_CASE("graph builder: names of its own give way to those of the caller") {
       canonical(g) ==
       canonical("graph g(x: f32[relu_2], relu_1: f32[relu_2]) -> (relu_3: f32[relu_2]) { relu_4 = "
                 "relu(x); relu_5 = relu(relu_4); relu_3 = add(relu_5, relu_1) }"));
+  // An op has the name.
+  GraphBuilder ops("ops");
+  ops.add_ops("op relu_1(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i]+1 }");
+  const GraphTensor c = ops.add("relu", {ops.input("x", DType::kF32, {"N"})});
+  ops.output("y", ops.add("relu_1", {c}));
+  CHECK(c.name() == "relu_2");
   // Many of one op.
   GraphBuilder chain("chain");
   GraphTensor t = chain.input("x", DType::kF32, {4});
