@@ -10,6 +10,10 @@
 namespace hone::runtime {
 namespace {
 
+/// Names that a row of the table has; JSON has all.
+/// Chosen: a line of a terminal (not measured).
+constexpr size_t kMostSharers = 8;
+
 /// Tensors that live between steps, in the order in which they come to be.
 std::vector<const ModelValue*> placed_values(const ModelState& model) {
   std::vector<const ModelValue*> out;
@@ -31,6 +35,13 @@ std::vector<std::string> sharers(const std::vector<const ModelValue*>& all, cons
     if (other != &v && !apart) names.push_back(other->name);
   }
   return names;
+}
+
+std::string sharers_text(std::vector<std::string> names) {
+  const size_t more = names.size() - std::min(names.size(), kMostSharers);
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 /// The step at which most bytes are alive, and these.
@@ -65,9 +76,8 @@ std::string memory_plan_text(const ModelState& model) {
   };
   std::string text = row("tensor", width, "bytes", "offset", "steps", "shares with");
   for (const ModelValue* v : all) {
-    text +=
-        row(v->name, width, v->bytes, v->offset, fmt::format("{}-{}", v->first + 1, v->last + 1),
-            fmt::format("{}", fmt::join(sharers(all, *v), ", ")));
+    text += row(v->name, width, v->bytes, v->offset,
+                fmt::format("{}-{}", v->first + 1, v->last + 1), sharers_text(sharers(all, *v)));
   }
   if (model.memory.workspace > 0) {
     text += row("workspace", width, model.memory.workspace, model.memory.values,

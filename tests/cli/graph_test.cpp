@@ -72,6 +72,13 @@ TEST_CASE("graphs: the plan of their memory is shown") {
   CHECK(json.has(
       R"("plan":{"tensors":[{"tensor":"a","bytes":1024,"offset":0,"first":1,"last":2,"shares":["c"]})"));
   CHECK(json.has(R"("peak_bytes":2048,"peak_step":2,"bytes":2048)"));
+  std::string chain = "graph c(x: f32[N,N]) -> (y) {\n  v0 = matmul(x, x)\n";
+  for (int i = 0; i < 24; ++i) {
+    chain += "  v" + std::to_string(i + 1) + " = matmul(v" + std::to_string(i) + ", x)\n";
+  }
+  const Ran longer =
+      hone("show " + hone.write("c.graph", chain + "  y = matmul(v24, x)\n}\n") + " N=4 --memory");
+  CHECK(longer.has("0        1-2  v2, v4, v6, v8, v10, v12, v14, v16 and 4 more\n"));
   CHECK(hone("show " + hone.write("g.graph", kSmall) + " B=5 --memory")
             .has("no tensor lives between kernels"));
   const Ran none = hone("show relu N=3 --memory");
