@@ -259,6 +259,8 @@ Argument Parser::parse_argument(bool outputs) {
     a.role = ir::Role::kInOut;
   }
   a.name = parse_name("an argument `name: type[dims]`", &a.span);
+  a.inferred = outputs && in_graph_ && (token_.is(",") || token_.is(")"));
+  if (a.inferred) return a;
   expect(":", "`:` and a type");
   a.type = parse_type(&a.type_span);
   if (accept("[")) {

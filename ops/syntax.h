@@ -106,6 +106,7 @@ struct Argument {
   bool scalar = false;
   bool broken = false;    ///< it did not parse
   bool constant = false;  ///< of a graph: given once, not to calls
+  bool inferred = false;  ///< of a graph, an output: type and shape are what its node makes
   std::vector<Term> shape;
 };
 

@@ -3,6 +3,7 @@
  * status. On failure they leave a text in `error` if it is not null; free it with hone_free.
  * No exception leaves a function. Text is UTF-8 and ends with 0.
  * Several threads may use a handle at the same time, except to destroy it.
+ * Graphs of ops are in hone/c_model.h, which this includes.
  * Structs that may grow begin with `struct_size`: their sizeof where the caller was compiled. All
  * of their other members may be 0; that is the default. */
 #ifndef HONE_C_H
@@ -12,12 +13,12 @@
 #include <stdint.h>
 
 #include "hone/c_enums.h"
+#include "hone/c_model.h"
+#include "hone/c_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define HONE_C_API __attribute__((visibility("default")))
 
 /* The version of the library, "major.minor.patch". */
 HONE_C_API const char* hone_version(void);
@@ -25,9 +26,6 @@ HONE_C_API const char* hone_version(void);
 HONE_C_API void hone_free(char* text);
 
 /* --- engines --- */
-
-typedef struct hone_engine hone_engine;
-typedef struct hone_kernel hone_kernel;
 
 /* Runs [begin, end) of a range. `worker` is in [0, size of the pool), another for each task that
  * runs at the same time. */
@@ -85,33 +83,6 @@ HONE_C_API hone_status hone_engine_import_cache(hone_engine* engine, const char*
 HONE_C_API hone_status hone_engine_verify_cache(hone_engine* engine, int64_t* records, char** flaws,
                                                 char** error);
 
-/* Options of tuning; see hone::TuneOptions. */
-typedef struct hone_tune_options {
-  size_t struct_size;
-  int64_t budget_ms; /* 0: ten seconds */
-  int64_t trials;    /* 0: no limit */
-  uint64_t seed;     /* 0: 1 */
-  int32_t full;      /* effort: not 0 for full, else quick */
-  int32_t again;     /* not 0: although there is a tuned record */
-  /* Called a few times a second; tuning stops soon after it returns other than 0. May be null. */
-  int32_t (*progress)(void* context, int64_t trials, double best_us, double default_us);
-  void* progress_context;
-} hone_tune_options;
-
-/* What tuning found; see hone::TuneResult. 0 where something is unknown. */
-typedef struct hone_tune_result {
-  size_t struct_size;
-  double time_us;
-  double default_us;
-  double speedup;
-  double limit_us;
-  int64_t trials;
-  int32_t hit;          /* not 0: the cache had a record, and nothing was measured */
-  int32_t end;          /* hone_tune_end */
-  double of_limit;      /* share of the limit, 0..1 */
-  double expected_gain; /* share of its time that the winner should lose, were it all done again */
-} hone_tune_result;
-
 /* Searches a schedule and keeps it in the cache. `options` and `result` may be null. */
 HONE_C_API hone_status hone_engine_tune(hone_engine* engine, const char* problem,
                                         const hone_tune_options* options, hone_tune_result* result,
@@ -125,20 +96,6 @@ HONE_C_API hone_status hone_engine_compile(hone_engine* engine, const char* prob
                                            char** error);
 HONE_C_API void hone_kernel_destroy(hone_kernel* kernel);
 
-/* A parameter of a kernel, in the op's order. It lives as long as the kernel. */
-typedef struct hone_param {
-  const char* name;
-  hone_role role;
-  hone_dtype type;
-  int32_t rank;
-  int32_t constant;        /* not 0: given to hone_kernel_bind, not to calls */
-  const int64_t* shape;    /* elements, outermost first; -1: known at the call */
-  const char* const* dims; /* the extents as the op writes them, "N" or "2*N" */
-  const int64_t* strides;  /* elements; -1: known at the call */
-  int64_t align;           /* bytes */
-  int32_t cold;            /* not 0: said to come from memory at each call */
-} hone_param;
-
 HONE_C_API size_t hone_kernel_param_count(const hone_kernel* kernel);
 /* Null where `index` is none. */
 HONE_C_API const hone_param* hone_kernel_param(const hone_kernel* kernel, size_t index);
@@ -151,31 +108,7 @@ HONE_C_API const char* hone_kernel_source(const hone_kernel* kernel);
 /* Bytes that a call takes; see hone_call_options. */
 HONE_C_API int64_t hone_kernel_workspace_size(const hone_kernel* kernel);
 
-/* What a kernel takes, in bytes; see hone::KernelMemory. */
-typedef struct hone_memory {
-  size_t struct_size;
-  int64_t code;      /* machine code, once */
-  int64_t constants; /* what bind packed or copied, once */
-  int64_t workspace; /* of a call: what its launches share */
-  int64_t worker;    /* of a call: scratch of each worker */
-  int64_t call;      /* of a call in all */
-} hone_memory;
-
 HONE_C_API void hone_kernel_memory(const hone_kernel* kernel, hone_memory* memory);
-
-/* The rank of a flat tensor: `shape[0]` elements one after the other, in the parameter's order. Of
- * a parameter of less than a byte an element, as many bytes of HONE_U8. */
-#define HONE_FLAT (-1)
-
-/* A tensor of the caller's, for the time of a call. */
-typedef struct hone_tensor {
-  void* data;
-  int32_t type;           /* a hone_dtype */
-  int32_t rank;           /* at most 12, or HONE_FLAT */
-  const int64_t* shape;   /* elements, outermost first */
-  const int64_t* strides; /* elements; null: dense */
-  int32_t read_only;      /* not 0: fits inputs only */
-} hone_tensor;
 
 /* An argument; scalars are converted to the parameter's type, or refused. */
 typedef struct hone_arg {
@@ -184,14 +117,6 @@ typedef struct hone_arg {
   double real;
   int64_t integer;
 } hone_arg;
-
-/* How a call runs. */
-typedef struct hone_call_options {
-  size_t struct_size;
-  void* workspace; /* hone_kernel_workspace_size bytes, 64-byte aligned; null: the engine's */
-  size_t workspace_bytes;
-  int32_t serial; /* not 0: on the calling thread alone */
-} hone_call_options;
 
 /* Runs a kernel: tensors and scalars each in the order of the parameters. `options` may be null.
  * Of a kernel on a GPU, tensors lie in the device's memory, and the results are there on return. */

@@ -22,6 +22,7 @@
 #include "hone/entry.h"
 #include "hone/error.h"
 #include "hone/export.h"
+#include "hone/graph_builder.h"
 #include "hone/kernel.h"
 #include "hone/memory.h"
 #include "hone/model.h"
@@ -180,6 +181,11 @@ class HONE_API Engine {
   /// kUnsupported with all operators that have no op here.
   Model load(std::string_view path, const ModelOptions& options = {});
   Result<Model> try_load(std::string_view path, const ModelOptions& options = {});
+
+  /// The same of a graph made in code, with the weights that the builder has. Throws Error besides:
+  /// kArgument with all that is wrong in what was built.
+  Model load(const GraphBuilder& graph, const ModelOptions& options = {});
+  Result<Model> try_load(const GraphBuilder& graph, const ModelOptions& options = {});
 
   /// Searches schedules for the kernels of a model, each different one once, and keeps the best in
   /// the cache; the next load takes them. The budget is of all together, and goes to where the

@@ -20,16 +20,17 @@ namespace {
 class GraphBuilder {
  public:
   GraphBuilder(const Definition& d, KnownOps& ops, Diagnostics& diagnostics)
-      : d_(d), ops_(ops), diagnostics_(diagnostics), tensors_(d) {
+      : written_(d), d_(stated(d)), ops_(ops), diagnostics_(diagnostics), tensors_(d_) {
     graph_.name = d.name;
   }
 
   Graph run() {
-    for (const Argument& a : d_.args) declare(a);
+    for (const Argument& a : written_.args) declare(a);
     for (const Statement& s : d_.statements) add(s);
     if (diagnostics_.failed()) return std::move(graph_);
     check_uses();
-    Definition written = d_;
+    Definition written = written_;
+    for (Argument& a : written.args) state(a);
     for (size_t i = 0; i < written.statements.size(); ++i) {
       written.statements[i] = graph_.nodes[i].use;
     }
@@ -38,6 +39,20 @@ class GraphBuilder {
   }
 
  private:
+  /// Without outputs that say nothing of themselves: they are as any tensor that a node makes.
+  static Definition stated(Definition d) {
+    std::erase_if(d.args, [](const Argument& a) { return a.inferred; });
+    return d;
+  }
+
+  /// Writes down of such an output what its node makes.
+  void state(Argument& a) {
+    const GraphValue& v = value(graph_.places.at(a.name));
+    if (!std::exchange(a.inferred, false)) return;
+    a.type = name_of(v.type);
+    for (const ir::Expr& extent : v.shape) a.shape.push_back(index_term(extent));
+  }
+
   template <class... Args>
   void error(Span span, fmt::format_string<Args...> format, Args&&... args) {
     diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
@@ -56,7 +71,7 @@ class GraphBuilder {
       return;
     }
     const auto type = dtype_named(a.type);
-    if (!type) {
+    if (!type && !a.inferred) {
       unknown_.insert(a.name);
       error(a.type_span, "there is no dtype `{}`; dtypes are {}{}", a.type, spaced(dtype_words()),
             dtype_hint(a.type));
@@ -74,6 +89,7 @@ class GraphBuilder {
     }
     v.output = a.role == ir::Role::kOutput;
     if (v.output) v.kind = GraphValue::kMade;
+    if (a.inferred) inferred_.insert(a.name);
     name(a.name, a.span, "a tensor");
     keep(std::move(v));
   }
@@ -292,7 +308,9 @@ class GraphBuilder {
     }
     const std::string type = fit.needed_type(made.result->type);
     const std::vector<ir::Expr> shape = fit.shape_of(made);
-    if (const auto declared = graph_.places.find(left.name); declared != graph_.places.end()) {
+    const auto declared = graph_.places.find(left.name);
+    const bool inferred = inferred_.contains(left.name);
+    if (declared != graph_.places.end() && !inferred) {
       if (value(declared->second).kind != GraphValue::kMade) {
         error(left.span, "`{}` is given by the caller; choose another name", left.name);
       } else {
@@ -305,16 +323,19 @@ class GraphBuilder {
             left.name, left.name);
       return -1;
     }
-    GraphValue v;
-    v.name = left.name;
-    v.span = left.span;
-    v.kind = GraphValue::kMade;
-    v.type = dtype_named(type).value_or(DType::kF32);
-    v.shape = shape;
-    name(left.name, left.span, "a tensor");
-    tensors_.add(WrittenTensor{v.name, type, v.shape});
-    keep(std::move(v));
-    return static_cast<int>(graph_.values.size()) - 1;
+    tensors_.add(WrittenTensor{left.name, type, shape});
+    if (!inferred) {
+      name(left.name, left.span, "a tensor");
+      GraphValue v;
+      v.name = left.name;
+      v.span = left.span;
+      v.kind = GraphValue::kMade;
+      keep(std::move(v));
+    }
+    const int at = graph_.places.at(left.name);
+    value(at).type = dtype_named(type).value_or(DType::kF32);
+    value(at).shape = shape;
+    return at;
   }
 
   void check_uses() {
@@ -329,14 +350,16 @@ class GraphBuilder {
     }
   }
 
-  const Definition& d_;
+  const Definition& written_;
+  const Definition d_;  ///< without outputs that are inferred
   KnownOps& ops_;
   Diagnostics& diagnostics_;
   WrittenTensors tensors_;
   Graph graph_;
   std::map<std::string, std::string> names_;
   std::set<std::string> made_;
-  std::set<std::string> unknown_;  ///< that wrong statements were to make
+  std::set<std::string> inferred_;  ///< outputs
+  std::set<std::string> unknown_;   ///< that wrong statements were to make
 };
 
 }  // namespace

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface: engines, tuning, the cache.
-#include <chrono>
+// The C interface: engines and the cache.
 #include <cstdlib>
 #include <cstring>
-#include <stop_token>
 #include <utility>
 
 #include "runtime/c/handles.h"
@@ -17,7 +15,6 @@ static_assert(HONE_BOOL == static_cast<int>(DType::kBool));
 static_assert(HONE_U1 == static_cast<int>(DType::kU1));
 static_assert(HONE_I64 == static_cast<int>(DType::kI64));
 static_assert(HONE_SCALAR == static_cast<int>(Role::kScalar));
-static_assert(HONE_TUNE_EXHAUSTED == static_cast<int>(TuneEnd::kExhausted));
 static_assert(HONE_EVENT_BUG == static_cast<int>(Event::kBug));
 
 /// The caller's functions as a pool.
@@ -56,24 +53,6 @@ EngineOptions options_of(const hone_engine_options& c, ThreadPool* pool) {
   return o;
 }
 
-TuneOptions options_of(const hone_tune_options& c, std::stop_source* stop) {
-  TuneOptions o;
-  if (c.budget_ms > 0) o.budget = std::chrono::milliseconds(c.budget_ms);
-  o.trials = c.trials;
-  if (c.seed != 0) o.seed = c.seed;
-  o.effort = c.full ? Effort::kFull : Effort::kQuick;
-  o.again = c.again != 0;
-  o.stop = stop->get_token();
-  if (c.progress) {
-    o.progress = [c, stop](const TuneProgress& p) {
-      if (c.progress(c.progress_context, p.trials, p.best_us, p.default_us) != 0) {
-        stop->request_stop();
-      }
-    };
-  }
-  return o;
-}
-
 /// Leaves a report where the caller wants it.
 void tell_flaws(const CacheReport& report, int64_t* records, char** flaws) {
   if (records) *records = report.records;
@@ -82,12 +61,11 @@ void tell_flaws(const CacheReport& report, int64_t* records, char** flaws) {
   if (flaws) *flaws = c_text(all);
 }
 
-/// What must not be null.
-Failure missing(const char* what) {
+}  // namespace
+
+Failure c_missing(const char* what) {
   return Failure{ErrorCode::kArgument, std::string(what) + " is null"};
 }
-
-}  // namespace
 
 char* c_text(std::string_view text) {
   char* copy = static_cast<char*>(std::malloc(text.size() + 1));
@@ -120,13 +98,13 @@ void hone_free(char* text) { std::free(text); }
 hone_status hone_engine_create(const hone_engine_options* options, hone_engine** engine,
                                char** error) {
   return c_guard(error, [&]() -> Result<Done> {
-    if (!engine) return missing("engine");
+    if (!engine) return c_missing("engine");
     *engine = nullptr;
     const hone_engine_options c = c_options(options);
     std::shared_ptr<ThreadPool> pool;
     if (c.pool) {
       const hone_thread_pool given = c_options(c.pool);
-      if (!given.parallel_for) return missing("parallel_for of the pool");
+      if (!given.parallel_for) return c_missing("parallel_for of the pool");
       pool = std::make_shared<CallerPool>(given);
     }
     auto made = Engine::try_create(options_of(c, pool.get()));
@@ -142,7 +120,7 @@ void hone_engine_destroy(hone_engine* engine) { delete engine; }
 hone_status hone_engine_add_ops(hone_engine* engine, const char* text, const char* origin,
                                 char** error) {
   return c_guard(error, [&]() -> Result<Done> {
-    if (!engine || !text) return missing(engine ? "text" : "engine");
+    if (!engine || !text) return c_missing(engine ? "text" : "engine");
     auto done = engine->engine.try_add_ops(text, origin ? origin : "ops");
     return done;
   });
@@ -154,7 +132,7 @@ const char* hone_engine_target(const hone_engine* engine) {
 
 hone_status hone_engine_ops(const hone_engine* engine, char** text, char** error) {
   return c_guard(error, [&]() -> Result<Done> {
-    if (!engine || !text) return missing(engine ? "text" : "engine");
+    if (!engine || !text) return c_missing(engine ? "text" : "engine");
     std::string all;
     for (const Op& op : engine->engine.ops()) all += op.text() + "\n";
     *text = c_text(all);
@@ -164,7 +142,7 @@ hone_status hone_engine_ops(const hone_engine* engine, char** text, char** error
 
 hone_status hone_engine_export_cache(const hone_engine* engine, char** text, char** error) {
   return c_guard(error, [&]() -> Result<Done> {
-    if (!engine || !text) return missing(engine ? "text" : "engine");
+    if (!engine || !text) return c_missing(engine ? "text" : "engine");
     *text = c_text(engine->engine.export_cache());
     return Done{};
   });
@@ -173,7 +151,7 @@ hone_status hone_engine_export_cache(const hone_engine* engine, char** text, cha
 hone_status hone_engine_import_cache(hone_engine* engine, const char* text, int64_t* taken,
                                      char** flaws, char** error) {
   return c_guard(error, [&]() -> Result<Done> {
-    if (!engine || !text) return missing(engine ? "text" : "engine");
+    if (!engine || !text) return c_missing(engine ? "text" : "engine");
     const auto report = engine->engine.try_import_cache(text);
     if (!report) return report.failure();
     tell_flaws(*report, taken, flaws);
@@ -184,23 +162,8 @@ hone_status hone_engine_import_cache(hone_engine* engine, const char* text, int6
 hone_status hone_engine_verify_cache(hone_engine* engine, int64_t* records, char** flaws,
                                      char** error) {
   return c_guard(error, [&]() -> Result<Done> {
-    if (!engine) return missing("engine");
+    if (!engine) return c_missing("engine");
     tell_flaws(engine->engine.verify_cache(), records, flaws);
-    return Done{};
-  });
-}
-
-hone_status hone_engine_tune(hone_engine* engine, const char* problem,
-                             const hone_tune_options* options, hone_tune_result* result,
-                             char** error) {
-  return c_guard(error, [&]() -> Result<Done> {
-    if (!engine || !problem) return missing(engine ? "problem" : "engine");
-    std::stop_source stop;
-    const auto tuned = engine->engine.try_tune(problem, options_of(c_options(options), &stop));
-    if (!tuned) return tuned.failure();
-    c_result(result, {0, tuned->time_us, tuned->default_us, tuned->speedup, tuned->limit_us,
-                      tuned->trials, tuned->end == TuneEnd::kHit, static_cast<int32_t>(tuned->end),
-                      tuned->of_limit, tuned->expected_gain});
     return Done{};
   });
 }

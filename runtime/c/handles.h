@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,29 +22,63 @@ struct hone_engine {
   std::string target;
 };
 
-/// A kernel, or one with constants bound.
-struct hone_kernel {
+namespace hone::runtime {
+
+/// Parameters as C has them. They point into what they are made of.
+class ParamList {
+ public:
+  explicit ParamList(std::span<const Param> params);
+  ParamList(const ParamList&) = delete;
+  ParamList& operator=(const ParamList&) = delete;
+  size_t size() const { return params_.size(); }
+  /// Null where `index` is none.
+  const hone_param* at(size_t index) const {
+    return index < params_.size() ? &params_[index] : nullptr;
+  }
+
+ private:
   /// What a hone_param points to.
   struct Shape {
     std::vector<int64_t> extents;
-    std::vector<const char*> dims;  ///< of the kernel's params()
-    std::vector<int64_t> strides;
+    std::vector<const char*> dims;
   };
 
+  std::vector<Shape> shapes_;
+  std::vector<hone_param> params_;
+};
+
+}  // namespace hone::runtime
+
+/// A kernel, or one with constants bound.
+struct hone_kernel {
   hone_kernel(std::shared_ptr<hone::ThreadPool> p, hone::Kernel k,
               std::optional<hone::Bound> b = {});
 
   std::shared_ptr<hone::ThreadPool> pool;  ///< outlives what runs on it
   hone::Kernel kernel;
   std::optional<hone::Bound> bound;
-  std::vector<Shape> shapes;
-  std::vector<hone_param> params;
+  hone::runtime::ParamList params;
+};
+
+/// A model, with what its hone_steps point to.
+struct hone_model {
+  hone_model(std::shared_ptr<hone::ThreadPool> p, hone::Model m);
+
+  std::shared_ptr<hone::ThreadPool> pool;  ///< outlives what runs on it
+  hone::Model model;
+  hone::runtime::ParamList params;
+  std::deque<hone_kernel> kernels;              ///< one for each step
+  std::vector<std::vector<const char*>> names;  ///< ops, reads and makes of each step
+  std::vector<hone_step> steps;
 };
 
 namespace hone::runtime {
 
 /// A copy that hone_free gives back; throws std::bad_alloc.
 char* c_text(std::string_view text);
+
+/// What must not be null.
+Failure c_missing(const char* what);
 
 /// Leaves the message in `error`, if there is one, and returns the status.
 hone_status c_failure(ErrorCode code, const char* message, char** error) noexcept;

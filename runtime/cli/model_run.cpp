@@ -9,6 +9,8 @@
 #include "jit/interp/data.h"
 #include "jit/interp/scalar.h"
 #include "ops/graph/extent_range.h"
+#include "runtime/cli/model_dot.h"
+#include "runtime/cli/model_memory.h"
 #include "runtime/cli/progress.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
@@ -374,17 +376,30 @@ int tune_graph(const Common& common, const std::vector<std::string>& words,
   return kExitOk;
 }
 
-int show_graph(const Common& common, const std::vector<std::string>& words) {
+int show_graph(const Common& common, const std::vector<std::string>& words,
+               const GraphViews& views) {
   const auto loaded = load(common, words);
   if (!loaded) return report(common, loaded.failure());
   const LoadedGraph& g = *loaded;
+  const bool kernels = !views.memory && !views.dot;
   if (common.json) {
     Json object = {
         {"graph", g.file.graph.text}, {"dims", g.dims}, {"memory", json_of(g.model->memory)}};
-    for (const ModelStep& step : g.model->steps) object["steps"].push_back(json_of(step));
+    if (views.memory) object["plan"] = memory_plan_json(*g.model);
+    if (views.dot) object["dot"] = dot_of(g.file.graph, *g.model);
+    for (const ModelStep& step : g.model->steps) {
+      if (kernels) object["steps"].push_back(json_of(step));
+    }
     print_line(object);
     return kExitOk;
   }
+  if (views.memory) {
+    std::cout << (views.dot ? "--- memory\n" : "") << memory_plan_text(*g.model);
+  }
+  if (views.dot) {
+    std::cout << (views.memory ? "--- graph\n" : "") << dot_of(g.file.graph, *g.model);
+  }
+  if (!kernels) return kExitOk;
   std::cout << header(g);
   for (size_t i = 0; i < g.model->steps.size(); ++i) {
     const ModelStep& step = g.model->steps[i];

@@ -16,7 +16,14 @@ int run_graph(const Common& common, const std::vector<std::string>& words, bool 
 int tune_graph(const Common& common, const std::vector<std::string>& words,
                const TuneOptions& options);
 
-/// Shows the graph in `words` as it would run: kernels with their nodes and schedules, and memory.
-int show_graph(const Common& common, const std::vector<std::string>& words);
+/// What is shown of a graph; of nothing asked for, its kernels.
+struct GraphViews {
+  bool memory = false;  ///< where tensors between kernels lie
+  bool dot = false;     ///< kernels, nodes and tensors as text for Graphviz
+};
+
+/// Shows the graph in `words` as it would run: kernels with their nodes and schedules, or `views`.
+int show_graph(const Common& common, const std::vector<std::string>& words,
+               const GraphViews& views);
 
 }  // namespace hone::runtime

@@ -24,6 +24,7 @@ struct ShowOptions {
   std::string given;  ///< with --schedule: a schedule by hand, or the problem
   bool schedule = false, ir = false, lir = false, source = false;
   bool assembly = false, report = false, why = false, halide = false;
+  GraphViews views;  ///< of a model
 };
 
 /// What views are of.
@@ -161,6 +162,11 @@ int show_halide(const Common& common, const ReproLine& line) {
 }
 
 int show(ShowOptions& options) {
+  if (options.views.memory || options.views.dot) {
+    return report(options.common,
+                  {ErrorCode::kArgument,
+                   "--memory and --graph are of models: name a FILE.graph or FILE.onnx"});
+  }
   auto asked_line = shown_line(options);
   if (!asked_line) return report(options.common, asked_line.failure());
   if (options.halide) return show_halide(options.common, *asked_line);
@@ -192,8 +198,10 @@ int show(ShowOptions& options) {
 void declare_show(CLI::App& app, int& exit) {
   auto options = std::make_shared<ShowOptions>();
   add_common(app, options->common);
-  app.add_option("problem", options->words,
-                 "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not; or FILE.graph and its dims");
+  app.add_option(
+      "problem", options->words,
+      "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not; or FILE.graph or FILE.onnx and "
+      "its dims");
   CLI::Option* steps =
       app.add_option("--schedule", options->given,
                      "The steps; with a text, a schedule by hand where the line names none")
@@ -208,10 +216,14 @@ void declare_show(CLI::App& app, int& exit) {
                "What each rule made of each stage, or why nothing; for the untuned schedule");
   app.add_flag("--report", options->report,
                "Counts, what binds, and how far from the limit the best known schedule is");
+  app.add_flag("--memory", options->views.memory,
+               "Of a model: where the tensors between kernels lie, and when they live");
+  app.add_flag("--graph", options->views.dot,
+               "Of a model: kernels, nodes and tensors in Graphviz's DOT");
   app.callback([options, steps, &exit] {
     options->schedule = steps->count() > 0;
-    exit =
-        names_graph(options->words) ? show_graph(options->common, options->words) : show(*options);
+    exit = names_graph(options->words) ? show_graph(options->common, options->words, options->views)
+                                       : show(*options);
   });
 }
 

@@ -37,6 +37,21 @@ class Homes {
   std::vector<int> next_;
 };
 
+/// Elements between neighbours along each dim; -1 where calls tell.
+std::vector<int64_t> dense_strides(DType type, const std::vector<Extent>& shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    int64_t extent = shape[i].value;
+    // A row takes whole bytes.
+    const bool row = i + 1 == shape.size() && extent >= 0 && is_packed(type);
+    if (row) extent = bytes_of_row(type, extent) * elements_per_byte(type);
+    step = step < 0 || extent < 0 ? -1 : step * extent;
+  }
+  return strides;
+}
+
 class ModelLoader {
  public:
   ModelLoader(EngineState& engine, const ops::Graph& graph, const ModelOptions& options)
@@ -159,6 +174,8 @@ class ModelLoader {
       out.shape.push_back(number_dims(fixed, model_->dims));
       p.shape.push_back({ir::print(extent), fixed->op == ir::Op::kInt ? fixed->i : int64_t{-1}});
     }
+    p.strides = dense_strides(v.type, p.shape);
+    p.align = size_of(v.type);
     if (v.output || v.kind != ops::GraphValue::kMade) model_->params.push_back(std::move(p));
     model_->values.push_back(std::move(out));
   }
@@ -189,6 +206,7 @@ class ModelLoader {
       }
     }
     add_step(*group, call);
+    call.nodes = std::move(group->nodes);
     model_->calls.push_back(std::move(call));
     return Done();
   }
@@ -274,7 +292,11 @@ class ModelLoader {
     }
     const MemoryPlan plan = plan_memory(lifetimes);
     for (const auto& [v, i] : place) {
-      model_->values[static_cast<size_t>(v)].offset = plan.offsets[i];
+      ModelValue& placed = model_->values[static_cast<size_t>(v)];
+      placed.offset = plan.offsets[i];
+      placed.bytes = lifetimes[i].bytes;
+      placed.first = lifetimes[i].first;
+      placed.last = lifetimes[i].last;
       model_->memory.values_sum += lifetimes[i].bytes;
     }
     model_->memory.values = plan.bytes;

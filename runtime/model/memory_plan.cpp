@@ -9,15 +9,12 @@
 namespace hone::runtime {
 namespace {
 
-/// Fixed by: a cache line, and the alignment that kernels may ask for.
-constexpr int64_t kAlignment = 64;
-
 int64_t most_alive(const std::vector<Lifetime>& tensors) {
   int64_t most = 0;
   for (const Lifetime& at : tensors) {
     int64_t alive = 0;
     for (const Lifetime& t : tensors) {
-      if (t.first <= at.first && at.first <= t.last) alive += ir::round_up(t.bytes, kAlignment);
+      if (t.first <= at.first && at.first <= t.last) alive += ir::round_up(t.bytes, kPlanAlignment);
     }
     most = std::max(most, alive);
   }
@@ -57,11 +54,12 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& tensors) {
     for (const size_t j : done) {
       const Lifetime& other = tensors[j];
       if (other.last < t.first || t.last < other.first) continue;
-      taken.push_back({plan.offsets[j], plan.offsets[j] + ir::round_up(other.bytes, kAlignment)});
+      taken.push_back(
+          {plan.offsets[j], plan.offsets[j] + ir::round_up(other.bytes, kPlanAlignment)});
     }
     std::sort(taken.begin(), taken.end(),
               [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
-    const int64_t bytes = ir::round_up(t.bytes, kAlignment);
+    const int64_t bytes = ir::round_up(t.bytes, kPlanAlignment);
     plan.offsets[i] = best_fit(taken, bytes);
     plan.bytes = std::max(plan.bytes, plan.offsets[i] + bytes);
     done.push_back(i);

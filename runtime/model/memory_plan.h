@@ -6,6 +6,10 @@
 
 namespace hone::runtime {
 
+/// Where a tensor of a plan may begin, and how long its piece of the block is, in bytes.
+/// Fixed by: a cache line, and the alignment that kernels may ask for.
+inline constexpr int64_t kPlanAlignment = 64;
+
 /// A tensor that lives from one step to another.
 struct Lifetime {
   int64_t bytes = 0;

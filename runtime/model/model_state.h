@@ -25,8 +25,10 @@ struct ModelValue {
   std::vector<ir::Expr> shape;  ///< over numbered dims
   std::vector<int> order;       ///< of dims in memory, the outermost first; empty: as they stand
   int home = -1;                ///< the value in whose memory it lies, itself or another
-  /// Of a home: where it lies in a call's block; -1: given by the caller.
+  /// Of a home: where it lies in a call's block; -1: given by the caller, or inside a kernel.
   int64_t offset = -1;
+  int64_t bytes = 0;          ///< there, at most
+  int first = -1, last = -1;  ///< steps that make it and read it last
 };
 
 /// A tensor that calls give.
@@ -40,6 +42,7 @@ struct ModelCall {
   std::shared_ptr<const KernelState> kernel;
   std::shared_ptr<const BoundState> bound;  ///< null: it takes no constants
   std::vector<int> args;                    ///< values, in the kernel's order, without constants
+  std::vector<int> nodes;                   ///< of the graph, in their order
 };
 
 /// A loaded model: immutable.

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "include/hone/c.h"
 #include "include/hone/hone.h"
 #include "tests/cuda/on_gpu.h"
 
@@ -111,6 +112,35 @@ TEST_CASE("steady: calls of a model allocate nothing, whatever its batch") {
             model({{"x", {x.data(), {batch, 64}}}}, {{"y", {y.data(), {batch, 64}}}});
           }) == 0);
   }
+}
+
+TEST_CASE("steady: calls of a model through C allocate nothing") {
+  hone_engine_options o{};
+  o.struct_size = sizeof o;
+  o.cache = ":memory:";
+  o.threads = 1;
+  hone_engine* engine = nullptr;
+  hone_model* model = nullptr;
+  REQUIRE(hone_engine_create(&o, &engine, nullptr) == HONE_OK);
+  hone_model_options options{};
+  options.struct_size = sizeof options;
+  options.dims = "B=1..8";
+  REQUIRE(hone_engine_load_graph(engine,
+                                 "graph g(x: f32[B,64], v: f32[64,64]) -> (y: f32[B,64]) { a = "
+                                 "matmul(x, v); y = softmax(a) }",
+                                 nullptr, &options, &model, nullptr) == HONE_OK);
+  std::vector<float> v(64 * 64, 0.1f), x(8 * 64, 1), y(8 * 64);
+  const int64_t square[] = {64, 64}, rows[] = {8, 64};
+  const hone_named_tensor in[] = {{"x", {x.data(), HONE_F32, 2, rows, nullptr, 1}},
+                                  {"v", {v.data(), HONE_F32, 2, square, nullptr, 1}}};
+  const hone_named_tensor out = {"y", {y.data(), HONE_F32, 2, rows, nullptr, 0}};
+  int failed = 0;
+  CHECK(allocations_of([&] {
+          failed += hone_model_run(model, in, 2, &out, 1, nullptr, nullptr) != HONE_OK;
+        }) == 0);
+  CHECK(failed == 0);
+  hone_model_destroy(model);
+  hone_engine_destroy(engine);
 }
 
 TEST_CASE("steady: a checked call costs little over the raw entry") {

@@ -52,6 +52,65 @@ TEST_CASE("graphs: what is shown of a kernel is a problem that runs") {
   CHECK(hone("run --no-time \"" + problem + "\"").code == 0);
 }
 
+TEST_CASE("graphs: the plan of their memory is shown") {
+  const Hone hone;
+  const std::string file = hone.write("m.graph",
+                                      "graph m(x: f32[N,N]) -> (y) {\n"
+                                      "  a = matmul(x, x)\n"
+                                      "  b = matmul(a, x)\n"
+                                      "  c = matmul(b, b)\n"
+                                      "  y = matmul(c, x)\n"
+                                      "}\n");
+  const Ran shown = hone("show " + file + " N=1..16 --memory");
+  CHECK(shown.code == 0);
+  CHECK(shown.has("tensor            bytes        offset      steps  shares with\n"));
+  CHECK(shown.has("a                  1024             0        1-2  c\n"));
+  CHECK(shown.has("b                  1024          1024        2-3\n"));
+  CHECK(shown.has("c                  1024             0        3-4  a\n"));
+  CHECK(shown.has("peak: 2048 bytes in step 2; 2048 are planned, 3072 if none shared"));
+  const Ran json = hone("show " + file + " N=16 --memory --json");
+  CHECK(json.has(
+      R"("plan":{"tensors":[{"tensor":"a","bytes":1024,"offset":0,"first":1,"last":2,"shares":["c"]})"));
+  CHECK(json.has(R"("peak_bytes":2048,"peak_step":2,"bytes":2048)"));
+  std::string chain = "graph c(x: f32[N,N]) -> (y) {\n  v0 = matmul(x, x)\n";
+  for (int i = 0; i < 24; ++i) {
+    chain += "  v" + std::to_string(i + 1) + " = matmul(v" + std::to_string(i) + ", x)\n";
+  }
+  const Ran longer =
+      hone("show " + hone.write("c.graph", chain + "  y = matmul(v24, x)\n}\n") + " N=4 --memory");
+  CHECK(longer.has("0        1-2  v2, v4, v6, v8, v10, v12, v14, v16 and 4 more\n"));
+  CHECK(hone("show " + hone.write("g.graph", kSmall) + " B=5 --memory")
+            .has("no tensor lives between kernels"));
+  const Ran none = hone("show relu N=3 --memory");
+  CHECK(none.code == 2);
+  CHECK(none.has("--memory and --graph are of models"));
+}
+
+TEST_CASE("graphs: kernels, nodes and tensors are shown for Graphviz") {
+  const Hone hone;
+  const std::string file = hone.write("d.graph",
+                                      "graph d(x: f32[B,12], const w: f32[12,12]) -> (y) {\n"
+                                      "  a = matmul(x, w)\n"
+                                      "  b = relu(a)\n"
+                                      "  y = matmul(b, w)\n"
+                                      "}\n");
+  const Ran shown = hone("show " + file + " B=1..8 --graph");
+  CHECK(shown.code == 0);
+  CHECK(shown.out.starts_with("digraph \"d\" {\n"));
+  CHECK(shown.has("  subgraph cluster_1 {\n    label=\"kernel 1, default\";\n"));
+  CHECK(shown.has("    n0 [label=\"matmul\"];\n    n1 [label=\"relu\"];\n  }\n"));
+  CHECK(shown.has("  v0 [shape=ellipse, label=\"x\\nf32[B,12]\"];\n"));
+  CHECK(shown.has("  v1 [shape=ellipse, style=dashed, label=\"w\\nf32[12,12]\"];\n"));
+  CHECK(shown.has("label=\"b\\nf32[B,12]\\n384 bytes at 0\"];\n"));
+  CHECK(shown.has("  n0 -> n1 [label=\"a\"];\n"));
+  CHECK(shown.out.ends_with("}\n"));
+  const Ran json = hone("show " + file + " B=8 --graph --json");
+  CHECK(json.has(R"("dot":"digraph \"d\" {\n)"));
+  const Ran both = hone("show " + file + " B=8 --graph --memory");
+  CHECK(both.has("--- memory\ntensor"));
+  CHECK(both.has("--- graph\ndigraph"));
+}
+
 TEST_CASE("graphs: those of the examples are right") {
   const Hone hone;
   CHECK(hone("run --no-time " + example("perceptron.graph") + " B=1..8").code == 0);

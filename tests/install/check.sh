@@ -91,13 +91,16 @@ with_headers() {
     -include "$prefix/include/hone/c.h" -x c /dev/null
 }
 
-# The example in C, by nothing but what is installed.
+# The examples in C, by nothing but what is installed.
 with_c() {
   export PKG_CONFIG_PATH=${config%/*}
-  # The flags are words to split.
-  # shellcheck disable=SC2046
-  cc -std=c11 -Wall -Wextra -Werror "$source/examples/softmax.c" -o softmax \
-    $(pkg-config --cflags --libs hone) -lm && env LD_LIBRARY_PATH="$libdir" ./softmax
+  local example
+  for example in softmax model; do
+    # The flags are words to split.
+    # shellcheck disable=SC2046
+    cc -std=c11 -Wall -Wextra -Werror "$source/examples/$example.c" -o $example \
+      $(pkg-config --cflags --libs hone) -lm && env LD_LIBRARY_PATH="$libdir" ./$example || return 1
+  done
 }
 
 # The shared library exports what HONE_API marks, and nothing of the standard library's templates.

@@ -77,6 +77,27 @@ TEST_CASE("graph: shapes follow from those of the inputs, over their dims") {
   CHECK(shape_of(windows, "h") == "f32[N,8,(H - 1)/2 + 1,(W - 1)/2 + 1]");
 }
 
+TEST_CASE("graph: an output by its name alone is as its node makes it") {
+  const Graph g = graph_of(
+      "op halves(X: f32[M,N]) -> (Y: f32[M,N], Z: f32[M,N]) { Y[i,j] = X[i,j]/2; Z[i,j] = X[i,j] "
+      "}\n"
+      "graph g(x: f32[B,4]) -> (y, z: f32[B,4], t) { y, z = halves(x); u = relu(y); t = add(u, z) "
+      "}");
+  CHECK(shape_of(g, "y") == "f32[B,4]");
+  CHECK(g.values[1].name == "y");
+  CHECK(g.values[3].output);
+  CHECK(says(g.text, "graph g(x: f32[B,4]) -> (y: f32[B,4], z: f32[B,4], t: f32[B,4]) { "));
+  CHECK(graph_of(g.text).text == g.text);
+  CHECK(says(error_of("graph g(x: f32[N]) -> (y, z) { y = relu(x) }"), "no statement makes `z`"));
+  CHECK(
+      says(error_of("graph g(x: f32[N]) -> (y, y) { y = relu(x) }"), "`y` already names a tensor"));
+  CHECK(says(error_of("graph g(x: f32[N]) -> (y) { z = relu(y); y = relu(x) }"),
+             "`y` is read before the statement that makes it"));
+  CHECK(says(error_of("graph g(x: f32[N]) -> (y) { y = relu(x); y = relu(x) }"),
+             "`y` is made twice"));
+  CHECK(says(error_of("graph g(x) -> (y) { y = relu(x) }"), "`:` and a type"));
+}
+
 TEST_CASE("graph: a node alone is its op, with what its dims are") {
   const Graph g = graph_of(kPerceptron);
   CHECK(problem_of(g, {0}, {{"B", 1, 64, {}}}) == "fc_relu M=1..64 K=784 N=256 const=W,b");

@@ -101,6 +101,26 @@ TEST_CASE("model: a graph is loaded once and run for any batch of its range") {
   }
 }
 
+TEST_CASE("model: parameters say how they lie in memory") {
+  Engine engine(hone::EngineOptions{.cache = ":memory:"});
+  const std::vector<uint8_t> w(2 * 3 * 3, 0x21);
+  const Model model = engine.load_graph(
+      "op unpacked(W: u4[L,M,N], X: f32[L,M,N]) -> (Y: f32[L,M,N]) { Y[l,i,j] = "
+      "cast<f32>(W[l,i,j])*X[l,i,j] }\n"
+      "graph g(const w: u4[2,3,5], x: f32[2,3,5], z: f32[A,B,7]) -> (y, v) { y = unpacked(w, x); v "
+      "= relu(z) }",
+      ModelOptions{.dims = "A=1..4 B=1..4", .weights = {{"w", {w.data(), DType::kU4, {2, 3, 5}}}}});
+  REQUIRE(model.params().size() == 5);
+  const TensorRef dense(w.data(), DType::kU4, {2, 3, 5});
+  for (int i = 0; i < 3; ++i)
+    CHECK(model.params()[0].strides[static_cast<size_t>(i)] == dense.stride(i));
+  CHECK(model.params()[0].strides == std::vector<int64_t>{18, 6, 1});
+  CHECK(model.params()[0].align == 1);
+  CHECK(model.params()[2].strides == std::vector<int64_t>{-1, 7, 1});
+  CHECK(model.params()[2].align == 4);
+  CHECK(model.params()[4].name == "v");
+}
+
 TEST_CASE("model: what a call gets wrong is told, and nothing is written") {
   Engine engine(hone::EngineOptions{.cache = ":memory:"});
   Perceptron p;
