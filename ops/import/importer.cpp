@@ -113,6 +113,21 @@ const std::vector<int64_t>& ImportNode::known(size_t i, const char* what) const 
   return *value.known;
 }
 
+std::vector<double> ImportNode::numbers(size_t i, const char* what) const {
+  const ImportValue& value = input(i);
+  if (value.known) return {value.known->begin(), value.known->end()};
+  const onnx::Tensor* t = value.tensor;
+  const bool wide = value.type == DType::kF64;
+  if (!t || t->elements > kMostKnown || (!wide && value.type != DType::kF32)) {
+    throw Unsupported{fmt::format("its {} are not known before a call", what)};
+  }
+  std::vector<double> out;
+  for (int64_t n = 0; n < t->elements; ++n) {
+    out.push_back(wide ? element<double>(*t, n) : static_cast<double>(element<float>(*t, n)));
+  }
+  return out;
+}
+
 const onnx::Attribute* ImportNode::find(std::string_view name) const {
   for (const onnx::Attribute& a : node_.attributes) {
     if (a.name == name) return &a;
@@ -142,6 +157,17 @@ std::vector<int64_t> ImportNode::integers(std::string_view name,
   std::vector<int64_t> out = a->ints;
   for (int64_t& v : out) v = std::clamp(v, -kMostInteger, kMostInteger);
   return out;
+}
+
+std::vector<double> ImportNode::numbers(std::string_view name) const {
+  const onnx::Attribute* a = find(name);
+  return a ? std::vector<double>(a->floats.begin(), a->floats.end()) : std::vector<double>{};
+}
+
+std::vector<std::string> ImportNode::texts(std::string_view name) const {
+  const onnx::Attribute* a = find(name);
+  return a ? std::vector<std::string>(a->strings.begin(), a->strings.end())
+           : std::vector<std::string>{};
 }
 
 const onnx::Tensor* ImportNode::tensor(std::string_view name) const {
@@ -311,6 +337,30 @@ const onnx::Tensor& Importer::fill(const onnx::Tensor& element, const std::vecto
   return t;
 }
 
+const onnx::Tensor& Importer::tensor_of(DType type, const std::vector<int64_t>& dims,
+                                        const std::vector<double>& values) {
+  if (is_float(type) && size_of(type) < 4) {
+    throw Unsupported{fmt::format("constants of {} are not computed", name_of(type))};
+  }
+  onnx::Tensor& t = filled_.emplace_back();
+  t.type = onnx_type(type);
+  t.dims = dims;
+  t.elements = static_cast<int64_t>(values.size());
+  const auto bytes = std::make_shared<std::string>();
+  for (const double v : values) {
+    // Little-endian, as files have them.
+    const auto single = static_cast<float>(v);
+    const auto whole = is_float(type) ? 0 : static_cast<int64_t>(v);
+    const void* from = type == DType::kF64   ? static_cast<const void*>(&v)
+                       : type == DType::kF32 ? static_cast<const void*>(&single)
+                                             : static_cast<const void*>(&whole);
+    bytes->append(static_cast<const char*>(from), static_cast<size_t>(size_of(type)));
+  }
+  t.data = *bytes;
+  t.owner = bytes;
+  return t;
+}
+
 void Importer::add_node(const onnx::Node& node) {
   const bool own = node.domain.empty() || node.domain == "ai.onnx";
   int64_t version = 0;
@@ -413,6 +463,12 @@ size_t import_axis(int64_t axis, size_t rank) {
     throw Unsupported{fmt::format("there is no axis {} of {}", axis, rank)};
   }
   return static_cast<size_t>(axis < 0 ? axis + dims : axis);
+}
+
+int64_t import_fixed(const ImportExtent& e) {
+  if (!e.fixed())
+    throw Unsupported{fmt::format("the size {} is not known before a call", e.text())};
+  return e.times;
 }
 
 std::string import_dim(size_t axis) { return fmt::format("D{}", axis); }

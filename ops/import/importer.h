@@ -67,12 +67,16 @@ class ImportNode {
   const ImportValue& input(size_t i) const;
   /// The elements of an input that are known.
   const std::vector<int64_t>& known(size_t i, const char* what) const;
+  /// The same of floats, of at most 64.
+  std::vector<double> numbers(size_t i, const char* what) const;
 
   bool has_attribute(std::string_view name) const { return find(name) != nullptr; }
   int64_t integer(std::string_view name, int64_t otherwise) const;
   double number(std::string_view name, double otherwise) const;
   std::string text(std::string_view name, std::string_view otherwise) const;
   std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise) const;
+  std::vector<double> numbers(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
   const onnx::Tensor* tensor(std::string_view name) const;
 
   const onnx::Node& node() const { return node_; }
@@ -115,6 +119,9 @@ class Importer {
   void constant(const ImportNode& node, size_t output, const onnx::Tensor& tensor);
   /// A tensor all of whose elements are the one of `element`.
   const onnx::Tensor& fill(const onnx::Tensor& element, const std::vector<int64_t>& dims);
+  /// A tensor of numbers that are computed here. Throws Unsupported for types of less than f32.
+  const onnx::Tensor& tensor_of(DType type, const std::vector<int64_t>& dims,
+                                const std::vector<double>& values);
   const ImportValue* find(std::string_view name) const;
 
  private:
@@ -167,6 +174,9 @@ std::vector<std::string> import_dims(const ImportShape& shape);
 std::vector<std::string> import_indices(const ImportShape& shape);
 /// `text` with what stands for letters that are words by themselves.
 std::string with_letters(const std::string& text, const std::map<char, std::string>& letters);
+
+/// An extent that is known before a call. Throws Unsupported for others.
+int64_t import_fixed(const ImportExtent& e);
 
 /// A float as the language has it.
 std::string import_number(double value);

@@ -22,5 +22,7 @@ std::vector<ImportEntry> rows_of_movement();
 std::vector<ImportEntry> rows_of_shapes();
 std::vector<ImportEntry> rows_of_places();
 std::vector<ImportEntry> rows_of_losses();
+std::vector<ImportEntry> rows_of_norms();
+std::vector<ImportEntry> rows_of_resizing();
 
 }  // namespace hone::ops

@@ -10,7 +10,8 @@ ImportRow import_row(std::string_view op_type) {
     std::map<std::string_view, ImportRow> all;
     for (const auto& rows :
          {rows_of_values(), rows_of_products(), rows_of_windows(), rows_of_reductions(),
-          rows_of_movement(), rows_of_shapes(), rows_of_places(), rows_of_losses()}) {
+          rows_of_movement(), rows_of_shapes(), rows_of_places(), rows_of_losses(), rows_of_norms(),
+          rows_of_resizing()}) {
       for (const ImportEntry& e : rows) all[e.op] = e.row;
     }
     return all;
