@@ -24,5 +24,7 @@ std::vector<ImportEntry> rows_of_places();
 std::vector<ImportEntry> rows_of_losses();
 std::vector<ImportEntry> rows_of_norms();
 std::vector<ImportEntry> rows_of_resizing();
+std::vector<ImportEntry> rows_of_transposed();
+std::vector<ImportEntry> rows_of_signals();
 
 }  // namespace hone::ops
