@@ -16,10 +16,6 @@ namespace {
 /// Chosen: more than shapes and axes have (not measured).
 constexpr int64_t kMostKnown = 64;
 
-/// Numbers of files are cut to this: `end` of a slice may be the largest there is.
-/// Chosen: sums of some stay far within 64 bits, and no tensor is as long (not measured).
-constexpr int64_t kMostInteger = int64_t{1} << 40;
-
 /// Elements that a node may fill with one value.
 /// Chosen: the weights of the largest layers (not measured).
 constexpr int64_t kMostFilled = int64_t{1} << 28;

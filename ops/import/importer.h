@@ -14,6 +14,10 @@
 
 namespace hone::ops {
 
+/// Numbers of files are cut to this: `end` of a slice may be the largest there is.
+/// Chosen: sums of some stay far within 64 bits, and no tensor is as long (not measured).
+constexpr int64_t kMostInteger = int64_t{1} << 40;
+
 /// `times`, or `times * dim` where calls tell the dim.
 struct ImportExtent {
   int64_t times = 1;
