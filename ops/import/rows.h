@@ -26,5 +26,6 @@ std::vector<ImportEntry> rows_of_norms();
 std::vector<ImportEntry> rows_of_resizing();
 std::vector<ImportEntry> rows_of_transposed();
 std::vector<ImportEntry> rows_of_signals();
+std::vector<ImportEntry> rows_of_quantized();
 
 }  // namespace hone::ops
