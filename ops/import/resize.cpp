@@ -262,6 +262,14 @@ std::string weights(const ResizedAxis& axis, size_t i, const ResizeWords& words,
   return text + curve + "; ";
 }
 
+/// The input at `at`. Where calls tell a size it may be 0, though then nothing is read.
+std::string read_of(const std::vector<ResizedAxis>& axes, const std::vector<std::string>& at) {
+  const bool open = std::any_of(axes.begin(), axes.end(), [](const ResizedAxis& a) {
+    return !a.same && !a.input.fixed();
+  });
+  return fmt::format(fmt::runtime(open ? "(X[{}] else 0)" : "X[{}]"), joined(at));
+}
+
 /// A result between elements: their sum by weights.
 struct Between {
   std::string statements, value;
@@ -285,7 +293,7 @@ Between between(const std::vector<ResizedAxis>& axes, const ResizeWords& words, 
     at[i] = axes[i].inside(
         fmt::format("{} + t{}{}", axes[i].floor(at[i]), i, taps == 4 ? " - 1" : ""), i);
   }
-  out.value = fmt::format("sum[{}]({}X[{}])", joined(over), product, joined(at));
+  out.value = fmt::format("sum[{}]({}{})", joined(over), product, read_of(axes, at));
   if (!all.empty()) out.value = fmt::format("{}/({})", out.value, all);
   return out;
 }
@@ -330,7 +338,7 @@ void import_resize(const ImportNode& node) {
                                                       : nearest_place(axis, i, words.nearest));
     shape.push_back(axis.results);
   }
-  Between value{"", fmt::format("X[{}]", joined(at))};
+  Between value{"", read_of(axes, at)};
   if (words.mode != "nearest")
     value = between(axes, words, x.type == DType::kF64 ? DType::kF64 : DType::kF32);
   if (const std::string inside = places_inside(axes); !inside.empty()) {

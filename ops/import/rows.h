@@ -27,5 +27,7 @@ std::vector<ImportEntry> rows_of_resizing();
 std::vector<ImportEntry> rows_of_transposed();
 std::vector<ImportEntry> rows_of_signals();
 std::vector<ImportEntry> rows_of_quantized();
+std::vector<ImportEntry> rows_of_scatters();
+std::vector<ImportEntry> rows_of_order();
 
 }  // namespace hone::ops
