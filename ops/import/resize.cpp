@@ -264,9 +264,8 @@ std::string weights(const ResizedAxis& axis, size_t i, const ResizeWords& words,
 
 /// The input at `at`. Where calls tell a size it may be 0, though then nothing is read.
 std::string read_of(const std::vector<ResizedAxis>& axes, const std::vector<std::string>& at) {
-  const bool open = std::any_of(axes.begin(), axes.end(), [](const ResizedAxis& a) {
-    return !a.same && !a.input.fixed();
-  });
+  const bool open = std::any_of(axes.begin(), axes.end(),
+                                [](const ResizedAxis& a) { return !a.same && !a.input.fixed(); });
   return fmt::format(fmt::runtime(open ? "(X[{}] else 0)" : "X[{}]"), joined(at));
 }
 

@@ -29,5 +29,6 @@ std::vector<ImportEntry> rows_of_signals();
 std::vector<ImportEntry> rows_of_quantized();
 std::vector<ImportEntry> rows_of_scatters();
 std::vector<ImportEntry> rows_of_order();
+std::vector<ImportEntry> rows_of_recurrent();
 
 }  // namespace hone::ops
