@@ -59,7 +59,6 @@ constexpr ElementwiseRow kRows[] = {
     {"Neg", 1, "-a"},
     {"Not", 1, "!a", "bool"},
     {"Or", 2, "a || b", "bool"},
-    {"PRelu", 2, "select(a < 0, b*a, a)"},
     {"Reciprocal", 1, "1/a"},
     {"Relu", 1, "relu(a)"},
     {"Round", 1, "round(a)"},

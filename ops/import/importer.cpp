@@ -358,14 +358,19 @@ const onnx::Tensor& Importer::tensor_of(DType type, const std::vector<int64_t>& 
 }
 
 void Importer::add_node(const onnx::Node& node) {
-  const bool own = node.domain.empty() || node.domain == "ai.onnx";
+  // Fixed by: ONNX's names of its sets.
+  const auto usual = [](std::string_view domain) { return domain.empty() || domain == "ai.onnx"; };
+  const bool trains = node.domain == "ai.onnx.preview.training";
   int64_t version = 0;
   for (const onnx::Opset& set : model_.opsets) {
-    if (set.domain.empty() || set.domain == "ai.onnx") version = set.version;
+    if (trains ? set.domain == node.domain : usual(set.domain)) version = set.version;
   }
-  const ImportRow row = own ? import_row(node.op_type) : nullptr;
+  const ImportRow row = trains               ? import_training_row(node.op_type)
+                        : usual(node.domain) ? import_row(node.op_type)
+                                             : nullptr;
   if (!row) {
-    throw Unsupported{own ? "there is no op for it" : fmt::format("its domain is {}", node.domain)};
+    throw Unsupported{trains || usual(node.domain) ? "there is no op for it"
+                                                   : fmt::format("its domain is {}", node.domain)};
   }
   row(ImportNode(*this, node, version));
 }

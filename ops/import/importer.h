@@ -159,6 +159,8 @@ using ImportRow = void (*)(const ImportNode&);
 
 /// The row of an operator, or null.
 ImportRow import_row(std::string_view op_type);
+/// The same of ONNX's set for training.
+ImportRow import_training_row(std::string_view op_type);
 
 /// hone's type for one of ONNX's. Throws Unsupported.
 DType import_type(onnx::DataType type);

@@ -339,7 +339,7 @@ void import_pad(const ImportNode& node) {
     out[i] = shape[i].text();
     at[i] += fmt::format(" {} {}", before < 0 ? "+" : "-", std::abs(before));
     const int64_t last = x.shape[i].times - 1;
-    if (mode != "constant" && (last < 0 || std::max(before, after) > last)) {
+    if (mode != "constant" && (last < 0 || (mode == "reflect" && std::max(before, after) > last))) {
       throw Unsupported{"it pads by more than there is"};
     }
     if (mode == "edge") at[i] = fmt::format("max(0, min({}, {}))", at[i], last);

@@ -30,5 +30,6 @@ std::vector<ImportEntry> rows_of_quantized();
 std::vector<ImportEntry> rows_of_scatters();
 std::vector<ImportEntry> rows_of_order();
 std::vector<ImportEntry> rows_of_recurrent();
+std::vector<ImportEntry> rows_of_sampling();
 
 }  // namespace hone::ops

@@ -90,6 +90,19 @@ void import_pow(const ImportNode& node) {
                    a.type, {&a, &b});
 }
 
+/// Before version 7 slopes are one, or those of channels.
+void import_prelu(const ImportNode& node) {
+  const ImportValue &x = node.input(0), &slope = node.input(1);
+  const std::string text = "select(a < 0, b*a, a)";
+  const bool channels =
+      node.version() < 7 && x.shape.size() > 1 && slope.shape.size() == 1 && !slope.shape[0].is(1);
+  if (!channels) return make_elementwise(node, text, x.type, {&x, &slope});
+  const Broadcast all = declared(x.shape), by = broadcast_from(slope.shape, 1);
+  node.importer().make(
+      node, 0, x.type, x.shape, {{&x, "A", all.dims}, {&slope, "B", by.dims}}, all.dims,
+      fmt::format("Y[{0}] = select(A[{0}] < 0, B[{1}]*A[{0}], A[{0}])", all.indices, by.indices));
+}
+
 void import_where(const ImportNode& node) {
   make_elementwise(node, "select(a, b, c)", node.input(1).type, all_inputs(node));
 }
@@ -156,9 +169,10 @@ void import_identity(const ImportNode& node) { node.importer().alias(node, 0, no
 /// Of inference, or of a ratio of 0: what is dropped is nothing.
 void import_dropout(const ImportNode& node) {
   const ImportValue& x = node.input(0);
-  const bool none = node.has(1) && node.input(1).number && *node.input(1).number == 0;
-  const bool trains = node.has(2) && (!node.input(2).known || node.input(2).known->at(0) != 0);
-  if ((trains && !none) || node.integer("is_test", 1) == 0) throw Unsupported{"of training"};
+  bool trains = node.integer("is_test", 1) == 0;
+  if (node.version() >= 12) trains = node.has(2) && node.known(2, "modes").at(0) != 0;
+  const bool none = trains && node.has(1) && node.numbers(1, "ratios").at(0) == 0;
+  if (trains && !none) throw Unsupported{"of training"};
   node.importer().alias(node, 0, x);
   if (!node.wants(1)) return;
   if (node.version() < 10) throw Unsupported{"its mask, before version 10"};
@@ -217,6 +231,7 @@ std::vector<ImportEntry> rows_of_values() {
       {"Min", import_min},
       {"Mod", import_mod},
       {"Pow", import_pow},
+      {"PRelu", import_prelu},
       {"Sign", import_sign},
       {"Sum", import_sum},
       {"Where", import_where},
