@@ -31,5 +31,7 @@ std::vector<ImportEntry> rows_of_scatters();
 std::vector<ImportEntry> rows_of_order();
 std::vector<ImportEntry> rows_of_recurrent();
 std::vector<ImportEntry> rows_of_sampling();
+std::vector<ImportEntry> rows_of_matrices();
+std::vector<ImportEntry> rows_of_grams();
 
 }  // namespace hone::ops
