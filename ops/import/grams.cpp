@@ -41,7 +41,7 @@ std::vector<Grams> grams_of(const ImportNode& node) {
 }
 
 /// A constant of integers.
-ImportValue listed(std::vector<int64_t> values, ImportShape shape) {
+ImportValue constant_list(std::vector<int64_t> values, ImportShape shape) {
   ImportValue out;
   out.type = DType::kI64;
   out.shape = std::move(shape);
@@ -51,7 +51,8 @@ ImportValue listed(std::vector<int64_t> values, ImportShape shape) {
 
 /// The statement of counts `c2` of runs of length 2 by their places; elements of a run stand up to
 /// `skips` others apart.
-std::string counts(const Grams& g, bool batches, int64_t length, int64_t skips, int64_t results) {
+std::string run_counts(const Grams& g, bool batches, int64_t length, int64_t skips,
+                       int64_t results) {
   const std::string ahead = batches ? "i0," : "";
   const auto n = static_cast<int64_t>(g.places.size());
   std::string same;
@@ -88,15 +89,14 @@ void import_grams(const ImportNode& node) {
   std::string text, sum;
   for (const Grams& g : grams) {
     const auto n = static_cast<int64_t>(g.places.size());
-    constants.push_back(listed(g.items, {{n, ""}, {g.length, ""}}));
+    constants.push_back(constant_list(g.items, {{n, ""}, {g.length, ""}}));
     arguments.push_back(
         {&constants.back(), fmt::format("P{}", g.length), fmt::format("{},{}", n, g.length)});
-    constants.push_back(listed(g.places, {{n, ""}}));
+    constants.push_back(constant_list(g.places, {{n, ""}}));
     arguments.push_back({&constants.back(), fmt::format("I{}", g.length), std::to_string(n)});
-    text += counts(g, batches, length, skips, results);
+    text += run_counts(g, batches, length, skips, results);
     sum += fmt::format("{}c{}[{}]", sum.empty() ? "" : " + ", g.length, at);
   }
-  // Weights are by the order of runs, which is that of places here.
   if (mode == "IDF") sum = fmt::format("select({} > 0, 1.0, 0.0)", sum);
   if (mode != "TF" && node.has_attribute("weights")) {
     throw Unsupported{"weights of runs"};

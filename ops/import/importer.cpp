@@ -103,6 +103,10 @@ const ImportValue& ImportNode::input(size_t i) const {
   return *value;
 }
 
+bool ImportNode::wants(size_t output) const {
+  return output < node_.outputs.size() && importer_.needs(node_.outputs[output]);
+}
+
 const std::vector<int64_t>& ImportNode::known(size_t i, const char* what) const {
   const ImportValue& value = input(i);
   if (!value.known) throw Unsupported{fmt::format("its {} are not known before a call", what)};
@@ -411,8 +415,21 @@ void Importer::attempt(const std::string& what, const F& f) {
   }
 }
 
+void Importer::find_needed() {
+  const onnx::Graph& g = model_.graph;
+  for (const onnx::ValueInfo& info : g.outputs) needed_.insert(info.name);
+  for (size_t i = g.nodes.size(); i-- > 0;) {
+    const onnx::Node& node = g.nodes[i];
+    const bool used = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                  [&](std::string_view name) { return needs(name); });
+    if (used) needed_.insert(node.inputs.begin(), node.inputs.end());
+    needed_.erase("");
+  }
+}
+
 Result<ImportedGraph> Importer::run() {
   const onnx::Graph& g = model_.graph;
+  find_needed();
   for (const onnx::Tensor& t : g.initializers) {
     attempt(fmt::format("initializer `{}`", t.name), [&] { add_constant(t.name, t); });
   }
@@ -420,8 +437,11 @@ Result<ImportedGraph> Importer::run() {
     attempt(fmt::format("input `{}`", info.name), [&] { add_input(info); });
   }
   for (const onnx::Node& node : g.nodes) {
-    const std::string_view made = node.outputs.empty() ? "" : node.outputs[0];
-    attempt(fmt::format("{} `{}`", node.op_type, made), [&] { add_node(node); });
+    const auto made = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                   [&](std::string_view name) { return needs(name); });
+    // What no output follows from is left out.
+    if (made == node.outputs.end()) continue;
+    attempt(fmt::format("{} `{}`", node.op_type, *made), [&] { add_node(node); });
   }
   for (const onnx::ValueInfo& info : g.outputs) {
     attempt(fmt::format("output `{}`", info.name), [&] { add_output(info); });

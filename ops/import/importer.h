@@ -65,9 +65,8 @@ class ImportNode {
   bool has(size_t input) const {
     return input < node_.inputs.size() && !node_.inputs[input].empty();
   }
-  bool wants(size_t output) const {
-    return output < node_.outputs.size() && !node_.outputs[output].empty();
-  }
+  /// Whether an output of the model follows from it.
+  bool wants(size_t output) const;
   const ImportValue& input(size_t i) const;
   /// The elements of an input that are known.
   const std::vector<int64_t>& known(size_t i, const char* what) const;
@@ -127,10 +126,13 @@ class Importer {
   const onnx::Tensor& tensor_of(DType type, const std::vector<int64_t>& dims,
                                 const std::vector<double>& values);
   const ImportValue* find(std::string_view name) const;
+  /// Whether an output of the model follows from a value.
+  bool needs(std::string_view name) const { return needed_.contains(name); }
 
  private:
   template <class F>
   void attempt(const std::string& what, const F& f);
+  void find_needed();
   void add_input(const onnx::ValueInfo& info);
   void add_constant(std::string_view name, const onnx::Tensor& tensor);
   void add_node(const onnx::Node& node);
@@ -144,6 +146,7 @@ class Importer {
   const onnx::Model& model_;
   const ImportedConstants& given_;
   std::map<std::string, ImportValue, std::less<>> values_;
+  std::set<std::string_view> needed_;
   std::set<std::string> names_;
   std::map<std::string, std::string> dims_;  ///< names of dims by those of the file
   std::map<std::string, std::string> ops_;   ///< names of ops by their texts

@@ -10,7 +10,7 @@
 namespace hone::ops {
 namespace {
 
-/// Fixed by: ONNX, whose networks of these kinds have so many gates.
+/// Fixed by: ONNX's networks of these kinds.
 int64_t gates_of(std::string_view op) { return op == "LSTM" ? 4 : op == "GRU" ? 3 : 1; }
 
 /// A function of gates, as text of `x`, with its attributes by their defaults.

@@ -65,7 +65,7 @@ struct ResizeWords {
   bool exclude = false;
 };
 
-ResizeWords words_of(const ImportNode& node) {
+ResizeWords resize_words(const ImportNode& node) {
   // Until version 10 there is one way to count coordinates, and one nearest element.
   const bool old = node.version() < 11;
   ResizeWords out;
@@ -168,7 +168,7 @@ void set_scale(ResizedAxis& axis, double scale, Fraction& s) {
   }
 }
 
-std::vector<ResizedAxis> axes_of(const ImportNode& node, const ResizeWords& words) {
+std::vector<ResizedAxis> resized_axes(const ImportNode& node, const ResizeWords& words) {
   const ImportValue& x = node.input(0);
   const bool old = node.version() < 11;
   const size_t by_scale = old ? 1 : 2, by_size = 3;
@@ -236,7 +236,7 @@ std::string nearest_place(const ResizedAxis& axis, size_t i, const std::string& 
 }
 
 /// Statements of the weights that the elements around a place have: `w2[i2,t2]`.
-std::string weights(const ResizedAxis& axis, size_t i, const ResizeWords& words, DType type) {
+std::string tap_weights(const ResizedAxis& axis, size_t i, const ResizeWords& words, DType type) {
   const std::string index = import_index(i);
   const std::string part = fmt::format("u{}[{}] = cast<{}>({}%{})/{}; ", i, index, name_of(type),
                                        axis.place(index, 1, 0), axis.d, axis.d);
@@ -274,7 +274,7 @@ struct Between {
   std::string statements, value;
 };
 
-Between between(const std::vector<ResizedAxis>& axes, const ResizeWords& words, DType type) {
+Between value_between(const std::vector<ResizedAxis>& axes, const ResizeWords& words, DType type) {
   Between out;
   const int taps = words.mode == "linear" ? 2 : 4;
   std::vector<std::string> over, at;
@@ -282,7 +282,7 @@ Between between(const std::vector<ResizedAxis>& axes, const ResizeWords& words, 
   for (size_t i = 0; i < axes.size(); ++i) {
     at.push_back(import_index(i));
     if (axes[i].same) continue;
-    out.statements += weights(axes[i], i, words, type);
+    out.statements += tap_weights(axes[i], i, words, type);
     over.push_back(fmt::format("t{} in 0..{}", i, taps));
     product += fmt::format("w{}[{},t{}]*", i, at[i], i);
     if (words.exclude && taps == 4) {
@@ -311,8 +311,8 @@ std::string places_inside(const std::vector<ResizedAxis>& axes) {
 
 void import_resize(const ImportNode& node) {
   const ImportValue& x = node.input(0);
-  const ResizeWords words = words_of(node);
-  const std::vector<ResizedAxis> axes = axes_of(node, words);
+  const ResizeWords words = resize_words(node);
+  const std::vector<ResizedAxis> axes = resized_axes(node, words);
   if (std::all_of(axes.begin(), axes.end(), [](const ResizedAxis& a) { return a.same; })) {
     return node.importer().alias(node, 0, x);
   }
@@ -339,7 +339,7 @@ void import_resize(const ImportNode& node) {
   }
   Between value{"", read_of(axes, at)};
   if (words.mode != "nearest")
-    value = between(axes, words, x.type == DType::kF64 ? DType::kF64 : DType::kF32);
+    value = value_between(axes, words, x.type == DType::kF64 ? DType::kF64 : DType::kF32);
   if (const std::string inside = places_inside(axes); !inside.empty()) {
     value.value = fmt::format("select({}, {}, cast<{}>({}))", inside, value.value, name_of(x.type),
                               import_number(words.outside));

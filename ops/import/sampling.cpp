@@ -17,7 +17,7 @@ struct GridWords {
   bool corners = false;  ///< -1 and 1 are the centres of the outer elements
 };
 
-GridWords words_of(const ImportNode& node) {
+GridWords grid_words(const ImportNode& node) {
   GridWords w{node.text("mode", "bilinear"), node.text("padding_mode", "zeros"),
               node.input(0).type == DType::kF64 ? "f64" : "f32",
               node.integer("align_corners", 0) != 0};
@@ -49,8 +49,8 @@ struct GridAxis {
 /// `place` inside the image, as the padding has it. Turned round at its ends, it goes over one
 /// length forth and over the next one back. Statements that it takes are added to `text`, with
 /// the index `t` of taps where `taps` says so.
-std::string padded(const GridWords& words, const GridAxis& axis, const std::string& place,
-                   const std::string& taps, std::string& text) {
+std::string padded_place(const GridWords& words, const GridAxis& axis, const std::string& place,
+                         const std::string& taps, std::string& text) {
   if (words.padding == "zeros") return place;
   std::string inside = place;
   if (words.padding == "reflection") {
@@ -85,11 +85,11 @@ std::string grid_statements(const GridWords& words, const GridAxis& axis) {
         "{5})*{1} + {6})*{1} - {7}); ",
         axis.name, v, import_number(kBend + 2), import_number(kBend + 3), import_number(kBend),
         import_number(5 * kBend), import_number(8 * kBend), import_number(4 * kBend));
-    const std::string inside = padded(
+    const std::string inside = padded_place(
         words, axis, fmt::format("({} - 1 + cast<{}>(t))", axis.at("f"), words.type), "4", text);
     return text + fmt::format("{}j[i0,i2,i3,t in 0..4] = cast<i64>({}); ", axis.name, inside);
   }
-  const std::string inside = padded(words, axis, axis.at("r"), "", text);
+  const std::string inside = padded_place(words, axis, axis.at("r"), "", text);
   if (words.mode == "nearest") {
     return text + fmt::format("{} = cast<i64>(round({})); ", axis.at("j"), inside);
   }
@@ -110,7 +110,7 @@ void import_grid_sample(const ImportNode& node) {
   }
   if (!is_float(x.type) || grid.type != x.type)
     throw Unsupported{"samples of another type than the grid"};
-  const GridWords words = words_of(node);
+  const GridWords words = grid_words(node);
   const GridAxis y{"y", name_of_extent(x.shape[2], "H"), 1},
       z{"x", name_of_extent(x.shape[3], "W"), 0};
   std::string text = grid_statements(words, y) + grid_statements(words, z);

@@ -27,8 +27,8 @@ ImportArgument single(const ImportNode& node, size_t input, const char* name, st
   return {&v, name, v.shape.empty() ? "" : "1"};
 }
 
-/// The texts of a step at indices `at`: of the weight, then of what is kept. `g` is the gradient
-/// with that of the norm.
+/// The texts of a step at indices `at`: of the weight, then of what is kept. `g` is the gradient,
+/// with the norm's part.
 std::vector<std::string> texts_of(const ImportNode& node, const std::string& at,
                                   const std::string& rate, const std::string& step) {
   const auto number = [&](const char* name, double otherwise) {

@@ -28,7 +28,7 @@ struct TransposedWords {
   std::string automatic;
 };
 
-TransposedWords words_of(const ImportNode& node, size_t dims) {
+TransposedWords transposed_words(const ImportNode& node, size_t dims) {
   const std::vector<int64_t> ones(dims, 1), zeros(2 * dims, 0);
   TransposedWords out;
   out.strides = node.integers("strides", ones);
@@ -89,7 +89,7 @@ void import_conv_transpose(const ImportNode& node) {
   }
   const int64_t out = import_product(each, groups);
   const std::string channel = groups == 1 ? "c" : fmt::format("{}*(i1/{}) + c", in / groups, each);
-  const TransposedWords words = words_of(node, rank - 2);
+  const TransposedWords words = transposed_words(node, rank - 2);
   std::vector<std::string> of_x{"D0", std::to_string(in)}, of_w{of_x[1], std::to_string(each)},
       of_y{"D0", std::to_string(out)}, at_x{"i0", channel},
       at_w{channel, groups == 1 ? "i1" : fmt::format("i1%{}", each)}, at_y{"i0", "i1"},
