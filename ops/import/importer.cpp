@@ -256,6 +256,8 @@ std::string Importer::named(const ImportValue& value) {
 std::string Importer::computed(const ImportValue& value) {
   const auto bytes = std::make_shared<std::string>();
   for (const int64_t v : *value.known) {
+    // Such a number may be another one of the file, cut where it was read.
+    if (std::abs(v) >= kMostInteger) throw Unsupported{"integers beyond 2^40 are computed with"};
     // Little-endian, as files have them.
     bytes->append(reinterpret_cast<const char*>(&v), static_cast<size_t>(size_of(value.type)));
   }
@@ -272,14 +274,33 @@ void Importer::make(const ImportNode& node, size_t output, DType type, ImportSha
                     const std::vector<ImportArgument>& arguments, const std::string& result_shape,
                     const std::string& statements) {
   if (!node.wants(output)) return;
-  std::string declared, given;
+  make(node, {{output, type, std::move(shape), "Y", result_shape}}, arguments, statements);
+}
+
+void Importer::make(const ImportNode& node, const std::vector<ImportResult>& results,
+                    const std::vector<ImportArgument>& arguments, const std::string& statements) {
+  if (results.empty()) return;
+  std::string declared, given, made, left;
   for (const ImportArgument& a : arguments) {
     declared += fmt::format("{}{}: {}[{}]", declared.empty() ? "" : ", ", a.name,
                             name_of(a.value->type), a.shape);
     given += (given.empty() ? "" : ", ") + named(*a.value);
   }
-  const std::string body = fmt::format("({}) -> (Y: {}[{}]) {{ {} }}", declared, name_of(type),
-                                       result_shape, statements);
+  for (const ImportResult& r : results) {
+    made +=
+        fmt::format("{}{}: {}[{}]", made.empty() ? "" : ", ", r.name, name_of(r.type), r.declared);
+    ImportValue value;
+    value.type = r.type;
+    value.shape = r.shape;
+    value.name = fresh_name(node.node().outputs[r.output]);
+    std::string indices;
+    for (size_t i = 0; i < r.shape.size(); ++i) {
+      indices += fmt::format("{}{} in 0..{}", i > 0 ? "," : "", import_index(i), r.shape[i].text());
+    }
+    left += fmt::format("{}{}[{}]", left.empty() ? "" : ", ", value.name, indices);
+    values_[std::string(node.node().outputs[r.output])] = std::move(value);
+  }
+  const std::string body = fmt::format("({}) -> ({}) {{ {} }}", declared, made, statements);
   auto [at, fresh] = ops_.emplace(body, "");
   if (fresh) {
     std::string name = "onnx_";
@@ -288,16 +309,7 @@ void Importer::make(const ImportNode& node, size_t output, DType type, ImportSha
     at->second = number == 1 ? name : fmt::format("{}_{}", name, number);
     op_texts_ += fmt::format("op {}{}\n", at->second, body);
   }
-  ImportValue value;
-  value.type = type;
-  value.name = fresh_name(node.node().outputs[output]);
-  std::string indices;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    indices += fmt::format("{}{} in 0..{}", i > 0 ? "," : "", import_index(i), shape[i].text());
-  }
-  value.shape = std::move(shape);
-  statements_ += fmt::format("  {}[{}] = {}({})\n", value.name, indices, at->second, given);
-  values_[std::string(node.node().outputs[output])] = std::move(value);
+  statements_ += fmt::format("  {} = {}({})\n", left, at->second, given);
 }
 
 void Importer::alias(const ImportNode& node, size_t output, const ImportValue& value) {

@@ -100,6 +100,14 @@ struct ImportArgument {
   std::string shape;  ///< `D0,D1`
 };
 
+/// A tensor that an op of the text makes: the node's output of that number, and its declaration.
+struct ImportResult {
+  size_t output;
+  DType type;
+  ImportShape shape;
+  std::string name, declared;
+};
+
 /// The text of a graph under way.
 class Importer {
  public:
@@ -113,6 +121,9 @@ class Importer {
   void make(const ImportNode& node, size_t output, DType type, ImportShape shape,
             const std::vector<ImportArgument>& arguments, const std::string& result_shape,
             const std::string& statements);
+  /// The same of several results, which are all wanted.
+  void make(const ImportNode& node, const std::vector<ImportResult>& results,
+            const std::vector<ImportArgument>& arguments, const std::string& statements);
   /// An output that is a value there is already.
   void alias(const ImportNode& node, size_t output, const ImportValue& value);
   /// An output whose integers are known.

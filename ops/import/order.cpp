@@ -35,14 +35,20 @@ void import_top(const ImportNode& node) {
   const DType type = is_float(x.type) ? (x.type == DType::kF64 ? DType::kF64 : DType::kF32)
                                       : (x.type == DType::kI64 ? DType::kI64 : DType::kI32);
   const std::string turned = largest ? read : is_float(type) ? "-" + read : "~" + read;
-  const std::string text = fmt::format(
-      "t: {0}[{1},j] = {2}; _, p[{1},k in 0..{3}] = topk_rows(t); ", name_of(type), row, turned, k);
   const std::string place = fmt::format("p[{},{}]", ahead, import_index(axis));
   at[axis] = place;
-  node.importer().make(node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
-                       fmt::format("{}Y[{}] = X[{}] else 0", text, here, joined(at)));
-  node.importer().make(node, 1, DType::kI64, shape, {{&x, "X", joined(in)}}, joined(out),
-                       fmt::format("{}Y[{}] = {}", text, here, place));
+  std::string text = fmt::format("t: {0}[{1},j] = {2}; _, p[{1},k in 0..{3}] = topk_rows(t)",
+                                 name_of(type), row, turned, k);
+  std::vector<ImportResult> results;
+  if (node.wants(0)) {
+    results.push_back({0, x.type, shape, "Y", joined(out)});
+    text += fmt::format("; Y[{}] = X[{}] else 0", here, joined(at));
+  }
+  if (node.wants(1)) {
+    results.push_back({1, DType::kI64, shape, "P", joined(out)});
+    text += fmt::format("; P[{}] = {}", here, place);
+  }
+  node.importer().make(node, results, {{&x, "X", joined(in)}}, text);
 }
 
 void import_reverse_sequence(const ImportNode& node) {

@@ -145,16 +145,24 @@ void import_dynamic_quantize(const ImportNode& node) {
   const auto end = [&](const char* which) {
     return over.empty() ? std::string("X[]") : fmt::format("{}[{}](X[{}])", which, all, all);
   };
-  const std::string scale =
-      fmt::format("low[] = min(0, {}); high[] = max(0, {}); s[] = (high[] - low[])/255; ",
-                  end("min"), end("max"));
-  const std::string both = scale + "z[] = round(max(0, min(255, -low[]/s[]))); ";
-  const std::vector<ImportArgument> own{{&x, "X", dims}};
-  node.importer().make(
-      node, 0, DType::kU8, x.shape, own, dims,
-      fmt::format("{}Y[{}] = cast<u8>(max(0, min(255, round(X[{}]/s[]) + z[])))", both, at, at));
-  node.importer().make(node, 1, DType::kF32, {}, own, "", scale + "Y[] = s[]");
-  node.importer().make(node, 2, DType::kU8, {}, own, "", both + "Y[] = cast<u8>(z[])");
+  std::string text =
+      fmt::format("low[] = min(0, {}); high[] = max(0, {}); s[] = (high[] - low[])/255", end("min"),
+                  end("max"));
+  if (node.wants(0) || node.wants(2)) text += "; z[] = round(max(0, min(255, -low[]/s[])))";
+  std::vector<ImportResult> results;
+  if (node.wants(0)) {
+    results.push_back({0, DType::kU8, x.shape, "Y", dims});
+    text += fmt::format("; Y[{0}] = cast<u8>(max(0, min(255, round(X[{0}]/s[]) + z[])))", at);
+  }
+  if (node.wants(1)) {
+    results.push_back({1, DType::kF32, {}, "S", ""});
+    text += "; S[] = s[]";
+  }
+  if (node.wants(2)) {
+    results.push_back({2, DType::kU8, {}, "Z", ""});
+    text += "; Z[] = cast<u8>(z[])";
+  }
+  node.importer().make(node, results, {{&x, "X", dims}}, text);
 }
 
 }  // namespace

@@ -240,6 +240,24 @@ Network network_of(const ImportNode& node) {
   return n;
 }
 
+/// The value of one direction, or of the one that index `w` says.
+template <class F>
+std::string by_direction(const Network& n, const F& of) {
+  if (n.directions == 1) return of(size_t{0});
+  return fmt::format("select(w == 0, {}, {})", of(size_t{0}), of(size_t{1}));
+}
+
+/// The state `name` after the last step; before the first where there is none.
+std::string last_of(const Network& n, const char* name) {
+  const std::string end =
+      n.steps.fixed() ? std::to_string(n.steps.times - 1) : n.extent(0) + " - 1";
+  return by_direction(n, [&](size_t d) {
+    const bool cell = name[0] == 'c';
+    return fmt::format("({}{}[{},b,j] else {})", name, d, n.backwards(d) ? "0" : end,
+                       n.initial(cell ? "C" : "H", cell ? n.cell : n.state, d, "j"));
+  });
+}
+
 /// All steps, then the state after the last one, then the cell.
 void import_recurrent(const ImportNode& node) {
   const ImportValue& x = node.input(0);
@@ -248,41 +266,38 @@ void import_recurrent(const ImportNode& node) {
   for (size_t d = 0; d < n.directions; ++d) text += statements_of(n, d);
   const ImportExtent ways{static_cast<int64_t>(n.directions), ""}, units{n.hidden, ""};
   const std::string steps = n.extent(0), batch = n.extent(1), w = ways.text(), u = units.text();
-  const auto chosen = [&](const std::string& way, const auto& of) {
-    return n.directions == 1
-               ? of(size_t{0})
-               : fmt::format("select({} == 0, {}, {})", way, of(size_t{0}), of(size_t{1}));
-  };
-  const std::string past = n.lengths ? "select(t < cast<i64>(L[b]), {}, 0)" : "{}";
-  const std::string every =
-      fmt::format(fmt::runtime(past), chosen("w", [&](size_t d) { return n.at("h", d, "t,b,j"); }));
-  if (n.by_batch) {
-    node.importer().make(node, 0, x.type, {n.batch, n.steps, ways, units}, n.arguments,
-                         fmt::format("{},{},{},{}", batch, steps, w, u),
-                         fmt::format("{}Y[b,t,w,j] = {}", text, every));
-  } else {
-    node.importer().make(node, 0, x.type, {n.steps, ways, n.batch, units}, n.arguments,
-                         fmt::format("{},{},{},{}", steps, w, batch, u),
-                         fmt::format("{}Y[t,w,b,j] = {}", text, every));
+  std::vector<ImportResult> results;
+  if (node.wants(0)) {
+    const std::string value = by_direction(n, [&](size_t d) { return n.at("h", d, "t,b,j"); });
+    text +=
+        fmt::format("Y[{}] = {}; ", n.by_batch ? "b,t,w,j" : "t,w,b,j",
+                    n.lengths ? fmt::format("select(t < cast<i64>(L[b]), {}, 0)", value) : value);
+    if (n.by_batch) {
+      results.push_back({0,
+                         x.type,
+                         {n.batch, n.steps, ways, units},
+                         "Y",
+                         fmt::format("{},{},{},{}", batch, steps, w, u)});
+    } else {
+      results.push_back({0,
+                         x.type,
+                         {n.steps, ways, n.batch, units},
+                         "Y",
+                         fmt::format("{},{},{},{}", steps, w, batch, u)});
+    }
   }
+  const ImportShape shape =
+      n.by_batch ? ImportShape{n.batch, ways, units} : ImportShape{ways, n.batch, units};
+  const std::string dims =
+      n.by_batch ? fmt::format("{},{},{}", batch, w, u) : fmt::format("{},{},{}", w, batch, u);
   for (const size_t output : {size_t{1}, size_t{2}}) {
-    const char* name = output == 1 ? "h" : "c";
-    if (output == 2 && node.op() != "LSTM") continue;
-    const std::string last = chosen("w", [&](size_t d) {
-      const std::string end = n.backwards(d)    ? "0"
-                              : n.steps.fixed() ? std::to_string(n.steps.times - 1)
-                                                : steps + " - 1";
-      const bool there = output == 1 ? n.state : n.cell;
-      return fmt::format("({}{}[{},b,j] else {})", name, d, end,
-                         n.initial(output == 1 ? "H" : "C", there, d, "j"));
-    });
-    const ImportShape shape =
-        n.by_batch ? ImportShape{n.batch, ways, units} : ImportShape{ways, n.batch, units};
-    node.importer().make(
-        node, output, x.type, shape, n.arguments,
-        n.by_batch ? fmt::format("{},{},{}", batch, w, u) : fmt::format("{},{},{}", w, batch, u),
-        fmt::format("{}Y[{}] = {}", text, n.by_batch ? "b,w,j" : "w,b,j", last));
+    if (!node.wants(output) || (output == 2 && node.op() != "LSTM")) continue;
+    const char* name = output == 1 ? "YH" : "YC";
+    results.push_back({output, x.type, shape, name, dims});
+    text += fmt::format("{}[{}] = {}; ", name, n.by_batch ? "b,w,j" : "w,b,j",
+                        last_of(n, output == 1 ? "h" : "c"));
   }
+  node.importer().make(node, results, n.arguments, text.substr(0, text.rfind("; ")));
 }
 
 }  // namespace

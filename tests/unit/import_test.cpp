@@ -217,7 +217,7 @@ TEST_CASE("import: recurrent networks are statements for each direction") {
              "h0: f32[t in 0..5,b in 0..N,j in 0..6] = tanh((x0_0[t,b,j] + sum[k in 0..6]("
              "R[0,j,k]*(h0[t - 1,b,k] else 0.0))))"));
   CHECK(says(text, "sum[k in 0..6](R[1,j,k]*(h1[t + 1,b,k] else 0.0))"));
-  CHECK(says(text, "Y[w,b,j] = select(w == 0, (h0[4,b,j] else 0.0), (h1[0,b,j] else 0.0))"));
+  CHECK(says(text, "YH[w,b,j] = select(w == 0, (h0[4,b,j] else 0.0), (h1[0,b,j] else 0.0))"));
   m.graph.nodes[0].op_type = "LSTM";
   CHECK(says(text_of(m), "LSTM `y`: its weights are of other sizes than its gates"));
 }
@@ -242,4 +242,15 @@ TEST_CASE("import: rows of ONNX's set for training") {
   CHECK(says(text_of(m), "Momentum `y`: there is no op for it"));
   m.graph.nodes[0].domain = "com.example";
   CHECK(says(text_of(m), "Momentum `y`: its domain is com.example"));
+}
+
+TEST_CASE("import: a node of several results is one op") {
+  onnx::Model m = model({tensor("x", {4, 9})}, {node("TopK", {"x", "k"}, {"y", "p"})}, "y",
+                        {integers("k", {3})});
+  const std::string one = text_of(m);
+  CHECK(says(one, "-> (Y: f32[D0,3])"));
+  m.graph.outputs.push_back(tensor("p", {}));
+  const std::string both = text_of(m);
+  CHECK(says(both, "-> (Y: f32[D0,3], P: i64[D0,3])"));
+  CHECK(says(both, "y[i0 in 0..4,i1 in 0..3], p[i0 in 0..4,i1 in 0..3] = onnx_topk(x)"));
 }
