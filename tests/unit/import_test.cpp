@@ -244,6 +244,18 @@ TEST_CASE("import: rows of ONNX's set for training") {
   CHECK(says(text_of(m), "Momentum `y`: its domain is com.example"));
 }
 
+TEST_CASE("import: axes that are named are padded or cut") {
+  const std::string text =
+      text_of(model({tensor("x", {-1, 5, 4})},
+                    {node("Pad", {"x", "pads", "", "axes"}, {"p"}),
+                     node("CenterCropPad", {"p", "size"}, {"y"}, {{"axes", {-1}}})},
+                    "y", {integers("pads", {1, 2}), integers("axes", {1}), integers("size", {7})}));
+  CHECK(says(text,
+             "(X: f32[D0,5,D2]) -> (Y: f32[D0,8,D2]) { Y[i0,i1,i2] = X[i0,i1 - 1,i2] else 0 }"));
+  CHECK(says(text,
+             "(X: f32[D0,D1,4]) -> (Y: f32[D0,D1,7]) { Y[i0,i1,i2] = X[i0,i1,i2 - 1] else 0 }"));
+}
+
 TEST_CASE("import: a node of several results is one op") {
   onnx::Model m = model({tensor("x", {4, 9})}, {node("TopK", {"x", "k"}, {"y", "p"})}, "y",
                         {integers("k", {3})});
