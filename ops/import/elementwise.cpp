@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ops/import/known.h"
 #include "ops/import/rows.h"
 
 namespace hone::ops {
@@ -30,6 +31,10 @@ constexpr ElementwiseRow kRows[] = {
     {"Asinh", 1, "asinh(a)"},
     {"Atan", 1, "atan(a)"},
     {"Atanh", 1, "atanh(a)"},
+    {"BitwiseAnd", 2, "a & b"},
+    {"BitwiseNot", 1, "~a"},
+    {"BitwiseOr", 2, "a | b"},
+    {"BitwiseXor", 2, "a ^ b"},
     {"Ceil", 1, "ceil(a)"},
     {"Celu", 1, "max(a, 0) + min(0, {alpha=1}*expm1(a/{alpha=1}))"},
     {"Cos", 1, "cos(a)"},
@@ -54,7 +59,6 @@ constexpr ElementwiseRow kRows[] = {
     {"Neg", 1, "-a"},
     {"Not", 1, "!a", "bool"},
     {"Or", 2, "a || b", "bool"},
-    {"PRelu", 2, "select(a < 0, b*a, a)"},
     {"Reciprocal", 1, "1/a"},
     {"Relu", 1, "relu(a)"},
     {"Round", 1, "round(a)"},
@@ -182,34 +186,6 @@ void make_elementwise(const ImportNode& node, const std::string& expression, DTy
   node.importer().make(node, 0, type, shape, arguments, result.dims,
                        fmt::format("Y[{}] = {}", result.indices, with_inputs(expression, inputs)));
 }
-
-namespace {
-
-/// Arithmetic on integers that are known, as on shapes; false where they are not.
-bool compute_known(const ImportNode& node) {
-  const std::string_view op = node.op();
-  if (op != "Add" && op != "Sub" && op != "Mul" && op != "Div") return false;
-  const ImportValue &a = node.input(0), &b = node.input(1);
-  if (!a.known || !b.known || a.known->empty() || b.known->empty()) return false;
-  const ImportShape shape = broadcast_shape({&a, &b});
-  if (shape.size() > 1) return false;
-  std::vector<int64_t> values, dims;
-  for (const ImportExtent& e : shape) dims.push_back(e.times);
-  const size_t count = std::max(a.known->size(), b.known->size());
-  for (size_t i = 0; i < count; ++i) {
-    const int64_t x = (*a.known)[a.known->size() == 1 ? 0 : i];
-    const int64_t y = (*b.known)[b.known->size() == 1 ? 0 : i];
-    if (op == "Div" && y == 0) return false;
-    values.push_back(op == "Add"   ? x + y
-                     : op == "Sub" ? x - y
-                     : op == "Mul" ? import_product(x, y)
-                                   : x / y);
-  }
-  node.importer().know(node, 0, std::move(values), dims, a.type);
-  return true;
-}
-
-}  // namespace
 
 void import_elementwise(const ImportNode& node) {
   const ElementwiseRow& row = *find(node.op());

@@ -16,10 +16,6 @@ namespace {
 /// Chosen: more than shapes and axes have (not measured).
 constexpr int64_t kMostKnown = 64;
 
-/// Numbers of files are cut to this: `end` of a slice may be the largest there is.
-/// Chosen: sums of some stay far within 64 bits, and no tensor is as long (not measured).
-constexpr int64_t kMostInteger = int64_t{1} << 40;
-
 /// Elements that a node may fill with one value.
 /// Chosen: the weights of the largest layers (not measured).
 constexpr int64_t kMostFilled = int64_t{1} << 28;
@@ -107,10 +103,29 @@ const ImportValue& ImportNode::input(size_t i) const {
   return *value;
 }
 
+bool ImportNode::wants(size_t output) const {
+  return output < node_.outputs.size() && importer_.needs(node_.outputs[output]);
+}
+
 const std::vector<int64_t>& ImportNode::known(size_t i, const char* what) const {
   const ImportValue& value = input(i);
   if (!value.known) throw Unsupported{fmt::format("its {} are not known before a call", what)};
   return *value.known;
+}
+
+std::vector<double> ImportNode::numbers(size_t i, const char* what) const {
+  const ImportValue& value = input(i);
+  if (value.known) return {value.known->begin(), value.known->end()};
+  const onnx::Tensor* t = value.tensor;
+  const bool wide = value.type == DType::kF64;
+  if (!t || t->elements > kMostKnown || (!wide && value.type != DType::kF32)) {
+    throw Unsupported{fmt::format("its {} are not known before a call", what)};
+  }
+  std::vector<double> out;
+  for (int64_t n = 0; n < t->elements; ++n) {
+    out.push_back(wide ? element<double>(*t, n) : static_cast<double>(element<float>(*t, n)));
+  }
+  return out;
 }
 
 const onnx::Attribute* ImportNode::find(std::string_view name) const {
@@ -142,6 +157,17 @@ std::vector<int64_t> ImportNode::integers(std::string_view name,
   std::vector<int64_t> out = a->ints;
   for (int64_t& v : out) v = std::clamp(v, -kMostInteger, kMostInteger);
   return out;
+}
+
+std::vector<double> ImportNode::numbers(std::string_view name) const {
+  const onnx::Attribute* a = find(name);
+  return a ? std::vector<double>(a->floats.begin(), a->floats.end()) : std::vector<double>{};
+}
+
+std::vector<std::string> ImportNode::texts(std::string_view name) const {
+  const onnx::Attribute* a = find(name);
+  return a ? std::vector<std::string>(a->strings.begin(), a->strings.end())
+           : std::vector<std::string>{};
 }
 
 const onnx::Tensor* ImportNode::tensor(std::string_view name) const {
@@ -230,6 +256,8 @@ std::string Importer::named(const ImportValue& value) {
 std::string Importer::computed(const ImportValue& value) {
   const auto bytes = std::make_shared<std::string>();
   for (const int64_t v : *value.known) {
+    // Such a number may be another one of the file, cut where it was read.
+    if (std::abs(v) >= kMostInteger) throw Unsupported{"integers beyond 2^40 are computed with"};
     // Little-endian, as files have them.
     bytes->append(reinterpret_cast<const char*>(&v), static_cast<size_t>(size_of(value.type)));
   }
@@ -246,14 +274,33 @@ void Importer::make(const ImportNode& node, size_t output, DType type, ImportSha
                     const std::vector<ImportArgument>& arguments, const std::string& result_shape,
                     const std::string& statements) {
   if (!node.wants(output)) return;
-  std::string declared, given;
+  make(node, {{output, type, std::move(shape), "Y", result_shape}}, arguments, statements);
+}
+
+void Importer::make(const ImportNode& node, const std::vector<ImportResult>& results,
+                    const std::vector<ImportArgument>& arguments, const std::string& statements) {
+  if (results.empty()) return;
+  std::string declared, given, made, left;
   for (const ImportArgument& a : arguments) {
     declared += fmt::format("{}{}: {}[{}]", declared.empty() ? "" : ", ", a.name,
                             name_of(a.value->type), a.shape);
     given += (given.empty() ? "" : ", ") + named(*a.value);
   }
-  const std::string body = fmt::format("({}) -> (Y: {}[{}]) {{ {} }}", declared, name_of(type),
-                                       result_shape, statements);
+  for (const ImportResult& r : results) {
+    made +=
+        fmt::format("{}{}: {}[{}]", made.empty() ? "" : ", ", r.name, name_of(r.type), r.declared);
+    ImportValue value;
+    value.type = r.type;
+    value.shape = r.shape;
+    value.name = fresh_name(node.node().outputs[r.output]);
+    std::string indices;
+    for (size_t i = 0; i < r.shape.size(); ++i) {
+      indices += fmt::format("{}{} in 0..{}", i > 0 ? "," : "", import_index(i), r.shape[i].text());
+    }
+    left += fmt::format("{}{}[{}]", left.empty() ? "" : ", ", value.name, indices);
+    values_[std::string(node.node().outputs[r.output])] = std::move(value);
+  }
+  const std::string body = fmt::format("({}) -> ({}) {{ {} }}", declared, made, statements);
   auto [at, fresh] = ops_.emplace(body, "");
   if (fresh) {
     std::string name = "onnx_";
@@ -262,16 +309,7 @@ void Importer::make(const ImportNode& node, size_t output, DType type, ImportSha
     at->second = number == 1 ? name : fmt::format("{}_{}", name, number);
     op_texts_ += fmt::format("op {}{}\n", at->second, body);
   }
-  ImportValue value;
-  value.type = type;
-  value.name = fresh_name(node.node().outputs[output]);
-  std::string indices;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    indices += fmt::format("{}{} in 0..{}", i > 0 ? "," : "", import_index(i), shape[i].text());
-  }
-  value.shape = std::move(shape);
-  statements_ += fmt::format("  {}[{}] = {}({})\n", value.name, indices, at->second, given);
-  values_[std::string(node.node().outputs[output])] = std::move(value);
+  statements_ += fmt::format("  {} = {}({})\n", left, at->second, given);
 }
 
 void Importer::alias(const ImportNode& node, size_t output, const ImportValue& value) {
@@ -311,15 +349,44 @@ const onnx::Tensor& Importer::fill(const onnx::Tensor& element, const std::vecto
   return t;
 }
 
+const onnx::Tensor& Importer::tensor_of(DType type, const std::vector<int64_t>& dims,
+                                        const std::vector<double>& values) {
+  if (is_float(type) && size_of(type) < 4) {
+    throw Unsupported{fmt::format("constants of {} are not computed", name_of(type))};
+  }
+  onnx::Tensor& t = filled_.emplace_back();
+  t.type = onnx_type(type);
+  t.dims = dims;
+  t.elements = static_cast<int64_t>(values.size());
+  const auto bytes = std::make_shared<std::string>();
+  for (const double v : values) {
+    // Little-endian, as files have them.
+    const auto single = static_cast<float>(v);
+    const auto whole = is_float(type) ? 0 : static_cast<int64_t>(v);
+    const void* from = type == DType::kF64   ? static_cast<const void*>(&v)
+                       : type == DType::kF32 ? static_cast<const void*>(&single)
+                                             : static_cast<const void*>(&whole);
+    bytes->append(static_cast<const char*>(from), static_cast<size_t>(size_of(type)));
+  }
+  t.data = *bytes;
+  t.owner = bytes;
+  return t;
+}
+
 void Importer::add_node(const onnx::Node& node) {
-  const bool own = node.domain.empty() || node.domain == "ai.onnx";
+  // Fixed by: ONNX's names of its sets.
+  const auto usual = [](std::string_view domain) { return domain.empty() || domain == "ai.onnx"; };
+  const bool trains = node.domain == "ai.onnx.preview.training";
   int64_t version = 0;
   for (const onnx::Opset& set : model_.opsets) {
-    if (set.domain.empty() || set.domain == "ai.onnx") version = set.version;
+    if (trains ? set.domain == node.domain : usual(set.domain)) version = set.version;
   }
-  const ImportRow row = own ? import_row(node.op_type) : nullptr;
+  const ImportRow row = trains               ? import_training_row(node.op_type)
+                        : usual(node.domain) ? import_row(node.op_type)
+                                             : nullptr;
   if (!row) {
-    throw Unsupported{own ? "there is no op for it" : fmt::format("its domain is {}", node.domain)};
+    throw Unsupported{trains || usual(node.domain) ? "there is no op for it"
+                                                   : fmt::format("its domain is {}", node.domain)};
   }
   row(ImportNode(*this, node, version));
 }
@@ -360,8 +427,21 @@ void Importer::attempt(const std::string& what, const F& f) {
   }
 }
 
+void Importer::find_needed() {
+  const onnx::Graph& g = model_.graph;
+  for (const onnx::ValueInfo& info : g.outputs) needed_.insert(info.name);
+  for (size_t i = g.nodes.size(); i-- > 0;) {
+    const onnx::Node& node = g.nodes[i];
+    const bool used = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                  [&](std::string_view name) { return needs(name); });
+    if (used) needed_.insert(node.inputs.begin(), node.inputs.end());
+    needed_.erase("");
+  }
+}
+
 Result<ImportedGraph> Importer::run() {
   const onnx::Graph& g = model_.graph;
+  find_needed();
   for (const onnx::Tensor& t : g.initializers) {
     attempt(fmt::format("initializer `{}`", t.name), [&] { add_constant(t.name, t); });
   }
@@ -369,8 +449,11 @@ Result<ImportedGraph> Importer::run() {
     attempt(fmt::format("input `{}`", info.name), [&] { add_input(info); });
   }
   for (const onnx::Node& node : g.nodes) {
-    const std::string_view made = node.outputs.empty() ? "" : node.outputs[0];
-    attempt(fmt::format("{} `{}`", node.op_type, made), [&] { add_node(node); });
+    const auto made = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                   [&](std::string_view name) { return needs(name); });
+    // What no output follows from is left out.
+    if (made == node.outputs.end()) continue;
+    attempt(fmt::format("{} `{}`", node.op_type, *made), [&] { add_node(node); });
   }
   for (const onnx::ValueInfo& info : g.outputs) {
     attempt(fmt::format("output `{}`", info.name), [&] { add_output(info); });
@@ -413,6 +496,12 @@ size_t import_axis(int64_t axis, size_t rank) {
     throw Unsupported{fmt::format("there is no axis {} of {}", axis, rank)};
   }
   return static_cast<size_t>(axis < 0 ? axis + dims : axis);
+}
+
+int64_t import_fixed(const ImportExtent& e) {
+  if (!e.fixed())
+    throw Unsupported{fmt::format("the size {} is not known before a call", e.text())};
+  return e.times;
 }
 
 std::string import_dim(size_t axis) { return fmt::format("D{}", axis); }

@@ -14,6 +14,10 @@
 
 namespace hone::ops {
 
+/// Numbers of files are cut to this: `end` of a slice may be the largest there is.
+/// Chosen: sums of some stay far within 64 bits, and no tensor is as long (not measured).
+constexpr int64_t kMostInteger = int64_t{1} << 40;
+
 /// `times`, or `times * dim` where calls tell the dim.
 struct ImportExtent {
   int64_t times = 1;
@@ -61,18 +65,21 @@ class ImportNode {
   bool has(size_t input) const {
     return input < node_.inputs.size() && !node_.inputs[input].empty();
   }
-  bool wants(size_t output) const {
-    return output < node_.outputs.size() && !node_.outputs[output].empty();
-  }
+  /// Whether an output of the model follows from it.
+  bool wants(size_t output) const;
   const ImportValue& input(size_t i) const;
   /// The elements of an input that are known.
   const std::vector<int64_t>& known(size_t i, const char* what) const;
+  /// The same of floats, of at most 64.
+  std::vector<double> numbers(size_t i, const char* what) const;
 
   bool has_attribute(std::string_view name) const { return find(name) != nullptr; }
   int64_t integer(std::string_view name, int64_t otherwise) const;
   double number(std::string_view name, double otherwise) const;
   std::string text(std::string_view name, std::string_view otherwise) const;
   std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise) const;
+  std::vector<double> numbers(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
   const onnx::Tensor* tensor(std::string_view name) const;
 
   const onnx::Node& node() const { return node_; }
@@ -93,6 +100,14 @@ struct ImportArgument {
   std::string shape;  ///< `D0,D1`
 };
 
+/// A tensor that an op of the text makes: the node's output of that number, and its declaration.
+struct ImportResult {
+  size_t output;
+  DType type;
+  ImportShape shape;
+  std::string name, declared;
+};
+
 /// The text of a graph under way.
 class Importer {
  public:
@@ -106,6 +121,9 @@ class Importer {
   void make(const ImportNode& node, size_t output, DType type, ImportShape shape,
             const std::vector<ImportArgument>& arguments, const std::string& result_shape,
             const std::string& statements);
+  /// The same of several results, which are all wanted.
+  void make(const ImportNode& node, const std::vector<ImportResult>& results,
+            const std::vector<ImportArgument>& arguments, const std::string& statements);
   /// An output that is a value there is already.
   void alias(const ImportNode& node, size_t output, const ImportValue& value);
   /// An output whose integers are known.
@@ -115,11 +133,17 @@ class Importer {
   void constant(const ImportNode& node, size_t output, const onnx::Tensor& tensor);
   /// A tensor all of whose elements are the one of `element`.
   const onnx::Tensor& fill(const onnx::Tensor& element, const std::vector<int64_t>& dims);
+  /// A tensor of numbers that are computed here. Throws Unsupported for types of less than f32.
+  const onnx::Tensor& tensor_of(DType type, const std::vector<int64_t>& dims,
+                                const std::vector<double>& values);
   const ImportValue* find(std::string_view name) const;
+  /// Whether an output of the model follows from a value.
+  bool needs(std::string_view name) const { return needed_.contains(name); }
 
  private:
   template <class F>
   void attempt(const std::string& what, const F& f);
+  void find_needed();
   void add_input(const onnx::ValueInfo& info);
   void add_constant(std::string_view name, const onnx::Tensor& tensor);
   void add_node(const onnx::Node& node);
@@ -133,6 +157,7 @@ class Importer {
   const onnx::Model& model_;
   const ImportedConstants& given_;
   std::map<std::string, ImportValue, std::less<>> values_;
+  std::set<std::string_view> needed_;
   std::set<std::string> names_;
   std::map<std::string, std::string> dims_;  ///< names of dims by those of the file
   std::map<std::string, std::string> ops_;   ///< names of ops by their texts
@@ -148,6 +173,8 @@ using ImportRow = void (*)(const ImportNode&);
 
 /// The row of an operator, or null.
 ImportRow import_row(std::string_view op_type);
+/// The same of ONNX's set for training.
+ImportRow import_training_row(std::string_view op_type);
 
 /// hone's type for one of ONNX's. Throws Unsupported.
 DType import_type(onnx::DataType type);
@@ -167,6 +194,9 @@ std::vector<std::string> import_dims(const ImportShape& shape);
 std::vector<std::string> import_indices(const ImportShape& shape);
 /// `text` with what stands for letters that are words by themselves.
 std::string with_letters(const std::string& text, const std::map<char, std::string>& letters);
+
+/// An extent that is known before a call. Throws Unsupported for others.
+int64_t import_fixed(const ImportExtent& e);
 
 /// A float as the language has it.
 std::string import_number(double value);

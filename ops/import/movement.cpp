@@ -10,13 +10,15 @@
 namespace hone::ops {
 namespace {
 
-/// One output whose element at `i0,i1` is the input's at `at`, over declared dims.
+/// One output whose element at `i0,i1` is the input's at `at`, over declared dims. `outside` says
+/// what stands where there is none.
 void move(const ImportNode& node, size_t output, const ImportShape& shape,
           const std::vector<std::string>& in, const std::vector<std::string>& out,
-          const std::vector<std::string>& at) {
+          const std::vector<std::string>& at, const char* outside = "") {
   const ImportValue& x = node.input(0);
-  node.importer().make(node, output, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
-                       fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), joined(at)));
+  node.importer().make(
+      node, output, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
+      fmt::format("Y[{}] = X[{}]{}", joined(import_indices(shape)), joined(at), outside));
 }
 
 /// The element of `from` that stands at a place of `shape` in row-major order. Equal dims ahead are
@@ -311,14 +313,30 @@ void import_split(const ImportNode& node) {
   }
 }
 
+/// Pads of all axes, those before and those after; a node may name the axes that it pads.
+std::vector<int64_t> padding_of(const ImportNode& node, const std::vector<int64_t>& given) {
+  const size_t rank = node.input(0).shape.size();
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < rank; ++i) axes.push_back(i);
+  if (node.has(3)) {
+    axes.clear();
+    for (const int64_t axis : node.known(3, "axes")) axes.push_back(import_axis(axis, rank));
+  }
+  if (given.size() != 2 * axes.size()) throw Unsupported{"its pads are of another rank"};
+  std::vector<int64_t> pads(2 * rank);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    pads[axes[k]] = given[k];
+    pads[rank + axes[k]] = given[axes.size() + k];
+  }
+  return pads;
+}
+
 void import_pad(const ImportNode& node) {
   const ImportValue& x = node.input(0);
-  if (node.has(3)) throw Unsupported{"it pads along axes that it names"};
   const bool old = node.version() < 11;
-  const auto pads = old ? node.integers("pads", {}) : node.known(1, "pads");
   const std::string mode = node.text("mode", "constant");
   const size_t rank = x.shape.size();
-  if (pads.size() != 2 * rank) throw Unsupported{"its pads are of another rank"};
+  const auto pads = padding_of(node, old ? node.integers("pads", {}) : node.known(1, "pads"));
   std::string filled = "0";  // of other modes nothing is outside
   if (old) filled = import_number(node.number("value", 0));
   if (!old && node.has(2)) {
@@ -339,7 +357,7 @@ void import_pad(const ImportNode& node) {
     out[i] = shape[i].text();
     at[i] += fmt::format(" {} {}", before < 0 ? "+" : "-", std::abs(before));
     const int64_t last = x.shape[i].times - 1;
-    if (mode != "constant" && (last < 0 || std::max(before, after) > last)) {
+    if (mode != "constant" && (last < 0 || (mode == "reflect" && std::max(before, after) > last))) {
       throw Unsupported{"it pads by more than there is"};
     }
     if (mode == "edge") at[i] = fmt::format("max(0, min({}, {}))", at[i], last);
@@ -387,10 +405,74 @@ void import_gather(const ImportNode& node) {
                        fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), joined(at)));
 }
 
+/// Each axis is cut or filled up on both sides alike, the odd element behind.
+void import_center_crop(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const size_t rank = x.shape.size();
+  const std::vector<int64_t>& wanted = node.known(1, "sizes");
+  std::vector<int64_t> axes = node.integers("axes", {});
+  for (size_t i = 0; i < rank && !node.has_attribute("axes"); ++i) {
+    axes.push_back(static_cast<int64_t>(i));
+  }
+  if (axes.size() != wanted.size()) throw Unsupported{"its sizes are of another rank"};
+  ImportShape shape = x.shape;
+  std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const size_t i = import_axis(axes[k], rank);
+    const int64_t n = import_fixed(x.shape[i]), cut = (n - wanted[k]) / 2;
+    if (wanted[k] < 0) throw Unsupported{"sizes below 0"};
+    shape[i] = {wanted[k], ""};
+    in[i] = x.shape[i].text();
+    out[i] = shape[i].text();
+    if (cut != 0) at[i] += fmt::format(" {} {}", cut < 0 ? "-" : "+", std::abs(cut));
+  }
+  move(node, 0, shape, in, out, at, " else 0");
+}
+
+/// The elements that a condition names, where that is known: of the whole tensor without an axis.
+void import_compress(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  const std::vector<int64_t>& wanted = node.known(1, "conditions");
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] != 0) places.push_back(static_cast<int64_t>(i));
+  }
+  const auto count = static_cast<int64_t>(places.size());
+  const bool flat = !node.has_attribute("axis");
+  const size_t rank = x.shape.size(), axis = flat ? 0 : import_axis(node.integer("axis", 0), rank);
+  const ImportExtent all = flat ? product(x.shape, 0, rank) : x.shape[axis];
+  if (static_cast<int64_t>(wanted.size()) > import_fixed(all)) {
+    throw Unsupported{"its condition is longer than its input"};
+  }
+  ImportValue ids;
+  ids.type = DType::kI64;
+  ids.shape = {{count, ""}};
+  ids.known = places;
+  ImportShape shape = flat ? ImportShape{{count, ""}} : x.shape;
+  if (!flat) shape[axis] = {count, ""};
+  std::vector<std::string> in = import_dims(x.shape), out = import_dims(shape),
+                           at = import_indices(x.shape);
+  out[axis] = std::to_string(count);
+  const std::string place = fmt::format("J[{}]", import_index(axis));
+  if (!flat) at[axis] = place;
+  int64_t behind = import_fixed(all);
+  for (size_t i = 0; flat && i < rank; ++i) {
+    behind /= std::max<int64_t>(x.shape[i].times, 1);
+    in[i] = x.shape[i].text();
+    at[i] = fmt::format("{}/{}%{}", place, behind, x.shape[i].times);
+  }
+  node.importer().make(node, 0, x.type, shape,
+                       {{&x, "X", joined(in)}, {&ids, "J", std::to_string(count)}}, joined(out),
+                       fmt::format("Y[{}] = X[{}]{}", joined(import_indices(shape)), joined(at),
+                                   flat ? " else 0" : ""));
+}
+
 }  // namespace
 
 std::vector<ImportEntry> rows_of_movement() {
   return {
+      {"CenterCropPad", import_center_crop},
+      {"Compress", import_compress},
       {"Concat", import_concat},
       {"Expand", import_expand},
       {"Flatten", import_flatten},

@@ -146,60 +146,12 @@ void import_space_to_depth(const ImportNode& node) {
       fmt::format("Y[i0,i1,i2,i3] = X[i0,i1%{0},i2*{1} + i1/{0}/{1},i3*{1} + i1/{0}%{1}]", c, b));
 }
 
-/// `bij,bjk->bik`: a letter is a dim.
-void import_einsum(const ImportNode& node) {
-  std::string equation = node.text("equation", "");
-  std::erase(equation, ' ');
-  const size_t arrow = equation.find("->");
-  if (arrow == equation.npos || equation.find('.') != equation.npos) {
-    throw Unsupported{"an equation without `->`, or with `...`"};
-  }
-  std::vector<ImportArgument> arguments;
-  std::map<char, ImportExtent> extents;
-  std::string product, left = equation.substr(0, arrow) + ",", letters;
-  for (size_t i = 0; i < node.inputs(); ++i) {
-    const size_t comma = left.find(',');
-    if (comma == left.npos) throw Unsupported{"its equation has fewer operands"};
-    const std::string own = left.substr(0, comma);
-    left.erase(0, comma + 1);
-    const ImportValue& x = node.input(i);
-    if (own.size() != x.shape.size()) throw Unsupported{"its equation is of another rank"};
-    std::vector<std::string> dims, at;
-    for (size_t d = 0; d < own.size(); ++d) {
-      extents.emplace(own[d], x.shape[d]);
-      dims.push_back(fmt::format("N{}", own[d]));
-      at.push_back(fmt::format("i_{}", own[d]));
-      if (letters.find(own[d]) == letters.npos) letters += own[d];
-    }
-    const std::string name = fmt::format("X{}", i);
-    arguments.push_back({&x, name, joined(dims)});
-    product += fmt::format("{}{}[{}]", product.empty() ? "" : " * ", name, joined(at));
-  }
-  ImportShape shape;
-  std::vector<std::string> dims, at, over;
-  const std::string result = equation.substr(arrow + 2);
-  for (const char c : result) {
-    if (!extents.contains(c)) throw Unsupported{"a letter that no operand has"};
-    shape.push_back(extents[c]);
-    dims.push_back(fmt::format("N{}", c));
-    at.push_back(fmt::format("i_{}", c));
-  }
-  for (const char c : letters) {
-    if (result.find(c) == result.npos) over.push_back(fmt::format("i_{}", c));
-  }
-  node.importer().make(
-      node, 0, node.input(0).type, shape, arguments, joined(dims),
-      fmt::format("Y[{}] = {}", joined(at),
-                  over.empty() ? product : fmt::format("sum[{}]({})", joined(over), product)));
-}
-
 }  // namespace
 
 std::vector<ImportEntry> rows_of_places() {
   return {
       {"CumSum", import_cumulative_sum},
       {"DepthToSpace", import_depth_to_space},
-      {"Einsum", import_einsum},
       {"GatherElements", import_gather_elements},
       {"Hardmax", import_hardmax},
       {"OneHot", import_one_hot},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/import/convolution.h"
 #include "ops/import/elementwise.h"
 #include "ops/import/rows.h"
 #include "ops/import/windows.h"
@@ -24,26 +25,9 @@ std::string listed(const std::string& ahead, const std::string& last) {
 
 void import_matmul(const ImportNode& node) {
   const ImportValue &a = node.input(0), &b = node.input(1);
-  if (a.shape.empty() || b.shape.empty()) throw Unsupported{"a product of a scalar"};
-  const ImportValue over_a = outer(a), over_b = outer(b);
-  ImportShape shape = broadcast_shape({&over_a, &over_b});
-  const Broadcast in_a = broadcast(over_a.shape, shape), in_b = broadcast(over_b.shape, shape),
-                  in_y = declared(shape);
-  const bool rows = a.shape.size() > 1, columns = b.shape.size() > 1;
-  // Indices of rows and columns stand behind those of the batch.
-  const std::string m = rows ? import_index(shape.size()) : "",
-                    n = columns ? import_index(shape.size() + (rows ? 1 : 0)) : "";
-  if (rows) shape.push_back(a.shape[a.shape.size() - 2]);
-  if (columns) shape.push_back(b.shape.back());
-  const std::string product =
-      fmt::format("A[{}] * B[{}]", listed(in_a.indices, rows ? m + ",k" : "k"),
-                  listed(in_b.indices, columns ? "k," + n : "k"));
-  node.importer().make(
-      node, 0, a.type, shape,
-      {{&a, "A", listed(in_a.dims, rows ? "M,K" : "K")},
-       {&b, "B", listed(in_b.dims, columns ? "K,N" : "K")}},
-      listed(in_y.dims, listed(rows ? "M" : "", columns ? "N" : "")),
-      fmt::format("Y[{}] = sum[k]({})", listed(in_y.indices, listed(m, n)), product));
+  const Product p = product_of(a, b);
+  node.importer().make(node, 0, a.type, p.shape, {{&a, "A", p.of_a}, {&b, "B", p.of_b}}, p.of_y,
+                       fmt::format("Y[{}] = sum[k](A[{}] * B[{}])", p.at_y, p.at_a, p.at_b));
 }
 
 void import_gemm(const ImportNode& node) {
@@ -90,6 +74,44 @@ Channels channels_of(const ImportValue& x, const ImportValue& w, int64_t groups)
 
 void import_conv(const ImportNode& node) {
   const ImportValue &x = node.input(0), &w = node.input(1);
+  const Convolution c = convolution_of(node, x, w);
+  std::vector<ImportArgument> arguments{{&x, "X", c.of_x}, {&w, "W", c.of_w}};
+  std::string text = fmt::format(
+      "sum[{}]({} * W[{}])", c.over,
+      c.padded ? fmt::format("(X[{}] else 0)", c.at_x) : fmt::format("X[{}]", c.at_x), c.at_w);
+  if (node.has(2)) {
+    arguments.push_back({&node.input(2), "B", c.channels});
+    text += " + B[i1]";
+  }
+  node.importer().make(node, 0, x.type, c.shape, arguments, c.of_y,
+                       fmt::format("Y[{}] = {}", c.at_y, text));
+}
+
+}  // namespace
+
+Product product_of(const ImportValue& a, const ImportValue& b) {
+  if (a.shape.empty() || b.shape.empty()) throw Unsupported{"a product of a scalar"};
+  const ImportValue over_a = outer(a), over_b = outer(b);
+  Product p;
+  p.shape = broadcast_shape({&over_a, &over_b});
+  const Broadcast in_a = broadcast(over_a.shape, p.shape), in_b = broadcast(over_b.shape, p.shape),
+                  in_y = declared(p.shape);
+  const bool rows = a.shape.size() > 1, columns = b.shape.size() > 1;
+  // Indices of rows and columns stand behind those of the batch.
+  p.row = rows ? import_index(p.shape.size()) : "";
+  p.column = columns ? import_index(p.shape.size() + (rows ? 1 : 0)) : "";
+  if (rows) p.shape.push_back(a.shape[a.shape.size() - 2]);
+  if (columns) p.shape.push_back(b.shape.back());
+  p.of_a = listed(in_a.dims, rows ? "M,K" : "K");
+  p.of_b = listed(in_b.dims, columns ? "K,N" : "K");
+  p.of_y = listed(in_y.dims, listed(rows ? "M" : "", columns ? "N" : ""));
+  p.at_a = listed(in_a.indices, rows ? p.row + ",k" : "k");
+  p.at_b = listed(in_b.indices, columns ? "k," + p.column : "k");
+  p.at_y = listed(in_y.indices, listed(p.row, p.column));
+  return p;
+}
+
+Convolution convolution_of(const ImportNode& node, const ImportValue& x, const ImportValue& w) {
   if (w.shape.size() < 3 || w.shape.size() != x.shape.size()) {
     throw Unsupported{"its weights are of another rank than its input"};
   }
@@ -98,13 +120,14 @@ void import_conv(const ImportNode& node) {
   const auto windows = import_windows(node, x, taps);
   const int64_t groups = node.integer("group", 1);
   const Channels c = channels_of(x, w, groups);
-  ImportShape shape{x.shape[0], w.shape[0]};
+  Convolution out;
+  out.shape = {x.shape[0], w.shape[0]};
   // Channels of groups are numbers, since indices are divided by them.
+  out.channels = groups == 1 ? "D1" : w.shape[0].text();
   std::vector<std::string> of_x{"D0", groups == 1 ? "C" : x.shape[1].text()},
-      of_w{groups == 1 ? "D1" : w.shape[0].text(), groups == 1 ? "C" : w.shape[1].text()},
-      of_y{"D0", of_w[0]}, at_x{"i0", c.input}, at_w{"i1", c.weight}, at_y{"i0", "i1"}, over;
+      of_w{out.channels, groups == 1 ? "C" : w.shape[1].text()}, of_y{"D0", out.channels},
+      at_x{"i0", c.input}, at_w{"i1", c.weight}, at_y{"i0", "i1"}, over;
   if (!c.reduced.empty()) over.push_back(c.reduced);
-  bool padded = false;
   for (size_t i = 0; i < windows.size(); ++i) {
     const ImportWindow& window = windows[i];
     const std::string tap = fmt::format("r{}", i);
@@ -115,23 +138,18 @@ void import_conv(const ImportNode& node) {
     at_w.push_back(tap);
     at_y.push_back(import_index(i + 2));
     over.push_back(tap);
-    shape.push_back(window.results);
-    padded |= window.padded;
+    out.shape.push_back(window.results);
+    out.padded |= window.padded;
   }
-  std::vector<ImportArgument> arguments{{&x, "X", joined(of_x)}, {&w, "W", joined(of_w)}};
-  std::string text = fmt::format(
-      "sum[{}]({} * W[{}])", joined(over),
-      padded ? fmt::format("(X[{}] else 0)", joined(at_x)) : fmt::format("X[{}]", joined(at_x)),
-      joined(at_w));
-  if (node.has(2)) {
-    arguments.push_back({&node.input(2), "B", of_y[1]});
-    text += " + B[i1]";
-  }
-  node.importer().make(node, 0, x.type, shape, arguments, joined(of_y),
-                       fmt::format("Y[{}] = {}", joined(at_y), text));
+  out.of_x = joined(of_x);
+  out.of_w = joined(of_w);
+  out.of_y = joined(of_y);
+  out.at_x = joined(at_x);
+  out.at_w = joined(at_w);
+  out.at_y = joined(at_y);
+  out.over = joined(over);
+  return out;
 }
-
-}  // namespace
 
 std::vector<ImportEntry> rows_of_products() {
   return {{"Conv", import_conv}, {"Gemm", import_gemm}, {"MatMul", import_matmul}};

@@ -22,5 +22,16 @@ std::vector<ImportEntry> rows_of_movement();
 std::vector<ImportEntry> rows_of_shapes();
 std::vector<ImportEntry> rows_of_places();
 std::vector<ImportEntry> rows_of_losses();
+std::vector<ImportEntry> rows_of_norms();
+std::vector<ImportEntry> rows_of_resizing();
+std::vector<ImportEntry> rows_of_transposed();
+std::vector<ImportEntry> rows_of_signals();
+std::vector<ImportEntry> rows_of_quantized();
+std::vector<ImportEntry> rows_of_scatters();
+std::vector<ImportEntry> rows_of_order();
+std::vector<ImportEntry> rows_of_recurrent();
+std::vector<ImportEntry> rows_of_sampling();
+std::vector<ImportEntry> rows_of_matrices();
+std::vector<ImportEntry> rows_of_grams();
 
 }  // namespace hone::ops

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants, and what is known of shapes before a call.
 #include <algorithm>
+#include <cmath>
 
 #include "ops/import/rows.h"
 
 namespace hone::ops {
 namespace {
+
+/// Elements of a range.
+/// Chosen: more than sequences have places (not measured).
+constexpr int64_t kMostInRange = int64_t{1} << 20;
 
 void import_constant(const ImportNode& node) {
   const onnx::Tensor* value = node.tensor("value");
@@ -31,12 +36,30 @@ void import_filled(const ImportNode& node) {
   importer.constant(node, 0, importer.fill(value ? *value : zero, node.known(0, "dims")));
 }
 
+/// Of floats, in f64: the last is the one before the end.
+void make_range(const ImportNode& node) {
+  const DType type = node.input(0).type;
+  const double begin = node.numbers(0, "ends").at(0), end = node.numbers(1, "ends").at(0),
+               step = node.numbers(2, "steps").at(0);
+  const double count = std::max(std::ceil((end - begin) / step), 0.0);
+  if (!(count <= static_cast<double>(kMostInRange))) {
+    throw Unsupported{"a range without an end, or of more than a million"};
+  }
+  std::vector<double> all;
+  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
+    all.push_back(begin + static_cast<double>(i) * step);
+  }
+  Importer& importer = node.importer();
+  importer.constant(node, 0, importer.tensor_of(type, {static_cast<int64_t>(count)}, all));
+}
+
 void import_range(const ImportNode& node) {
+  if (is_float(node.input(0).type)) return make_range(node);
   const int64_t begin = node.known(0, "ends").at(0), end = node.known(1, "ends").at(0),
                 step = node.known(2, "steps").at(0);
   if (step == 0) throw Unsupported{"a step of 0"};
   const int64_t count = std::max<int64_t>((end - begin + step - (step > 0 ? 1 : -1)) / step, 0);
-  if (count > (int64_t{1} << 20)) throw Unsupported{"a range of more than a million"};
+  if (count > kMostInRange) throw Unsupported{"a range of more than a million"};
   std::vector<int64_t> all;
   for (int64_t i = 0; i < count; ++i) all.push_back(begin + i * step);
   node.importer().know(node, 0, all, {count}, node.input(0).type);
@@ -65,13 +88,48 @@ void import_size(const ImportNode& node) {
   node.importer().know(node, 0, {elements}, {}, DType::kI64);
 }
 
+/// Ones on a diagonal of a matrix of the input's shape.
+void import_eye(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  if (x.shape.size() != 2) throw Unsupported{"its input is no matrix"};
+  const int64_t rows = import_fixed(x.shape[0]), columns = import_fixed(x.shape[1]),
+                k = node.integer("k", 0), given = node.integer("dtype", 0);
+  const DType type = given == 0 ? x.type : import_type(static_cast<onnx::DataType>(given));
+  if (import_product(rows, columns) > kMostInRange) {
+    throw Unsupported{"a matrix of more than a million"};
+  }
+  std::vector<double> all(static_cast<size_t>(rows * columns));
+  for (int64_t i = 0; i < rows; ++i) {
+    if (i + k >= 0 && i + k < columns) all[static_cast<size_t>(i * columns + i + k)] = 1;
+  }
+  Importer& importer = node.importer();
+  importer.constant(node, 0, importer.tensor_of(type, {rows, columns}, all));
+}
+
+/// Places of what is not 0, where that is known.
+void import_non_zero(const ImportNode& node) {
+  const std::vector<int64_t>& values = node.known(0, "elements");
+  std::vector<int64_t> places, all;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != 0) places.push_back(static_cast<int64_t>(i));
+  }
+  const ImportShape& shape = node.input(0).shape;
+  auto behind = static_cast<int64_t>(values.size());
+  for (const ImportExtent& e : shape) {
+    behind /= std::max<int64_t>(e.times, 1);
+    for (const int64_t p : places) all.push_back(p / behind % e.times);
+  }
+  node.importer().know(node, 0, all,
+                       {static_cast<int64_t>(shape.size()), static_cast<int64_t>(places.size())},
+                       DType::kI64);
+}
+
 }  // namespace
 
 std::vector<ImportEntry> rows_of_shapes() {
-  return {{"Constant", import_constant},
-          {"ConstantOfShape", import_filled},
-          {"Range", import_range},
-          {"Shape", import_shape},
+  return {{"Constant", import_constant}, {"ConstantOfShape", import_filled},
+          {"EyeLike", import_eye},       {"NonZero", import_non_zero},
+          {"Range", import_range},       {"Shape", import_shape},
           {"Size", import_size}};
 }
 

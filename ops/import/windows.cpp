@@ -83,19 +83,90 @@ Pooling pooling_of(const ImportNode& node, const std::vector<int64_t>& taps) {
   return out;
 }
 
+/// What stands outside of the input, where no maximum is.
+std::string least_of(DType type) {
+  if (is_float(type)) return "-inf";
+  if (type != DType::kI8 && type != DType::kU8) throw Unsupported{"maxima of wide integers"};
+  return type == DType::kI8 ? "-128" : "0";
+}
+
+/// Places of maxima in the whole tensor: the first that is the greatest, a NaN before all.
+void make_places(const ImportNode& node, const Pooling& p) {
+  const ImportValue& x = node.input(0);
+  const size_t rank = x.shape.size();
+  const bool by_columns = node.integer("storage_order", 0) != 0;
+  if (by_columns && rank != kFirst + 2) throw Unsupported{"places by columns of no image"};
+  std::string place = "0", inside = "true";
+  int64_t all = 1;
+  for (size_t i = kFirst; i < rank; ++i) {
+    const ImportWindow& w = p.windows[i - kFirst];
+    const std::string at = w.position(import_index(i), fmt::format("r{}", i - kFirst));
+    place = fmt::format("({})*{} + ({})", place, w.input.times, at);
+    if (w.padded) inside += fmt::format(" && {0} >= 0 && {0} < {1}", at, w.input.times);
+    all = import_product(all, w.input.times);
+  }
+  const std::string result = indices_of(rank), taps = taps_of(p.windows),
+                    read = fmt::format("(X[{}] else {})", p.at, least_of(x.type));
+  const std::string found = fmt::format("q[{}]", result);
+  const int64_t high = x.shape[kFirst].times, wide = x.shape[rank - 1].times;
+  node.importer().make(
+      node, 1, DType::kI64, p.shape, {{&x, "X", p.input}}, p.result,
+      fmt::format(
+          "m[{0}] = max[{1}]({2}); q[{0}] = min[{1}](select({3} && ({2} == m[{0}] || {2} != "
+          "{2}), {4}, {5})); Y[{0}] = (i0*D1 + i1)*{5} + {6}",
+          result, taps, read, inside, place, all,
+          by_columns ? fmt::format("{0}%{1}*{2} + {0}/{1}", found, wide, high) : found));
+}
+
 void import_max_pool(const ImportNode& node) {
-  if (node.wants(1)) throw Unsupported{"places of maxima are asked for"};
   const ImportValue& x = node.input(0);
   const Pooling p = pooling_of(node, node.integers("kernel_shape", {}));
-  const std::string least = is_float(x.type) ? "-inf" : "-128";
-  if (!is_float(x.type) && p.padded && x.type != DType::kI8) {
-    throw Unsupported{"padded maxima of unsigned integers"};
-  }
   node.importer().make(
       node, 0, x.type, p.shape, {{&x, "X", p.input}}, p.result,
-      fmt::format(
-          "Y[{}] = max[{}]({})", indices_of(p.shape.size()), taps_of(p.windows),
-          p.padded ? fmt::format("X[{}] else {}", p.at, least) : fmt::format("X[{}]", p.at)));
+      fmt::format("Y[{}] = max[{}]({})", indices_of(p.shape.size()), taps_of(p.windows),
+                  p.padded ? fmt::format("X[{}] else {}", p.at, least_of(x.type))
+                           : fmt::format("X[{}]", p.at)));
+  if (node.wants(1)) make_places(node, p);
+}
+
+/// Elements go back to their places in a tensor of zeros. These count the elements of the smallest
+/// tensor that has such windows; the result may be larger.
+void import_max_unpool(const ImportNode& node) {
+  const ImportValue &x = node.input(0), &places = node.input(1);
+  const std::vector<int64_t> taps = node.integers("kernel_shape", {});
+  const size_t dims = taps.size(), rank = x.shape.size();
+  const auto strides = node.integers("strides", std::vector<int64_t>(dims, 1)),
+             pads = node.integers("pads", std::vector<int64_t>(2 * dims, 0));
+  if (dims == 0 || rank != kFirst + dims || strides.size() != dims || pads.size() != 2 * dims) {
+    throw Unsupported{"kernel, strides or pads are of another rank"};
+  }
+  std::vector<int64_t> counted{import_fixed(x.shape[0]), import_fixed(x.shape[1])};
+  for (size_t i = 0; i < dims; ++i) {
+    counted.push_back(import_product(import_fixed(x.shape[kFirst + i]) - 1, strides[i]) + taps[i] -
+                      pads[i] - pads[dims + i]);
+    if (counted.back() < 1) throw Unsupported{"there is nothing to put back"};
+  }
+  const std::vector<int64_t> wanted = node.has(2) ? node.known(2, "sizes") : counted;
+  if (wanted.size() != rank) throw Unsupported{"its sizes are of another rank"};
+  ImportShape shape;
+  std::vector<std::string> in, out, at(rank);
+  const std::string read = indices_of(rank);
+  int64_t behind = 1;
+  for (size_t i = rank; i-- > 0;) {
+    const std::string place = fmt::format("J[{}]/{}", read, behind);
+    at[i] = i == 0 ? place : fmt::format("({})%{}", place, counted[i]);
+    behind = import_product(behind, counted[i]);
+    if (i == 0 || counted[i] != 1) continue;
+    if (!x.shape[i].is(1)) throw Unsupported{"windows that lie in their padding"};
+    at[i] = import_index(i);
+  }
+  for (size_t i = 0; i < rank; ++i) {
+    shape.push_back({wanted[i], ""});
+    in.push_back(x.shape[i].text());
+    out.push_back(shape[i].text());
+  }
+  node.importer().make(node, 0, x.type, shape, {{&x, "X", joined(in)}, {&places, "J", joined(in)}},
+                       joined(out), fmt::format("Y[{}] else skip = X[{}]", joined(at), read));
 }
 
 void import_average_pool(const ImportNode& node) {
@@ -183,10 +254,9 @@ std::vector<ImportWindow> import_windows(const ImportNode& node, const ImportVal
 
 std::vector<ImportEntry> rows_of_windows() {
   return {
-      {"AveragePool", import_average_pool},
-      {"GlobalAveragePool", import_global_pool},
-      {"GlobalMaxPool", import_global_pool},
-      {"MaxPool", import_max_pool},
+      {"AveragePool", import_average_pool},  {"GlobalAveragePool", import_global_pool},
+      {"GlobalMaxPool", import_global_pool}, {"MaxPool", import_max_pool},
+      {"MaxUnpool", import_max_unpool},
   };
 }
 

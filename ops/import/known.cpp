@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is computed before a call, of numbers that are known then: as on shapes, sizes and scales.
+#include "ops/import/known.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ops/import/elementwise.h"
+
+namespace hone::ops {
+namespace {
+
+bool is_arithmetic(std::string_view op) {
+  return op == "Add" || op == "Sub" || op == "Mul" || op == "Div";
+}
+
+std::vector<int64_t> dims_of(const ImportShape& shape) {
+  std::vector<int64_t> dims;
+  for (const ImportExtent& e : shape) dims.push_back(e.times);
+  return dims;
+}
+
+/// Whether these are the numbers of the file: large ones are cut where they are read.
+bool exact(const std::vector<int64_t>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](int64_t v) { return std::abs(v) < kMostInteger; });
+}
+
+/// An integer as a type holds it.
+int64_t wrapped(int64_t v, DType type) {
+  if (type == DType::kBool) return v != 0 ? 1 : 0;
+  if (type == DType::kI64) return v;
+  if (type == DType::kI32) return static_cast<int32_t>(v);
+  if (type == DType::kI16) return static_cast<int16_t>(v);
+  if (type == DType::kI8) return static_cast<int8_t>(v);
+  return static_cast<uint8_t>(v);
+}
+
+bool compute_integers(const ImportNode& node) {
+  const std::string_view op = node.op();
+  const ImportValue &a = node.input(0), &b = node.input(1);
+  if (!a.known || !b.known || a.known->empty() || b.known->empty()) return false;
+  if (!exact(*a.known) || !exact(*b.known)) return false;
+  const ImportShape shape = broadcast_shape({&a, &b});
+  if (shape.size() > 1) return false;
+  std::vector<int64_t> values;
+  const size_t count = std::max(a.known->size(), b.known->size());
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t x = (*a.known)[a.known->size() == 1 ? 0 : i];
+    const int64_t y = (*b.known)[b.known->size() == 1 ? 0 : i];
+    if (op == "Div" && y == 0) return false;
+    const int64_t value = op == "Add"   ? x + y
+                          : op == "Sub" ? x - y
+                          : op == "Mul" ? import_product(x, y)
+                                        : x / y;
+    values.push_back(wrapped(value, a.type));
+  }
+  node.importer().know(node, 0, std::move(values), dims_of(shape), a.type);
+  return true;
+}
+
+/// One float and another, in their type.
+bool compute_number(const ImportNode& node) {
+  const std::string_view op = node.op();
+  const ImportValue &a = node.input(0), &b = node.input(1);
+  if (!a.number || !b.number || a.type != DType::kF32 || b.type != DType::kF32) return false;
+  const auto x = static_cast<float>(*a.number), y = static_cast<float>(*b.number);
+  const float value = op == "Add" ? x + y : op == "Sub" ? x - y : op == "Mul" ? x * y : x / y;
+  Importer& importer = node.importer();
+  importer.constant(node, 0,
+                    importer.tensor_of(DType::kF32, dims_of(broadcast_shape({&a, &b})),
+                                       {static_cast<double>(value)}));
+  return true;
+}
+
+}  // namespace
+
+bool compute_known(const ImportNode& node) {
+  if (node.op() == "Neg" && node.input(0).known) {
+    const ImportValue& a = node.input(0);
+    if (!exact(*a.known)) return false;
+    std::vector<int64_t> values;
+    for (const int64_t v : *a.known) values.push_back(wrapped(-v, a.type));
+    node.importer().know(node, 0, std::move(values), dims_of(a.shape), a.type);
+    return true;
+  }
+  if (!is_arithmetic(node.op()) || node.version() < 7) return false;
+  return compute_integers(node) || compute_number(node);
+}
+
+bool cast_known(const ImportNode& node, DType to) {
+  const ImportValue& a = node.input(0);
+  if (!a.known || !exact(*a.known)) return false;
+  if (!is_float(to)) {
+    std::vector<int64_t> values;
+    for (const int64_t v : *a.known) values.push_back(wrapped(v, to));
+    node.importer().know(node, 0, std::move(values), dims_of(a.shape), to);
+    return true;
+  }
+  if (size_of(to) < 4) return false;
+  Importer& importer = node.importer();
+  importer.constant(node, 0,
+                    importer.tensor_of(to, dims_of(a.shape), {a.known->begin(), a.known->end()}));
+  return true;
+}
+
+}  // namespace hone::ops
