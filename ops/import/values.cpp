@@ -97,7 +97,7 @@ void import_prelu(const ImportNode& node) {
   const bool channels =
       node.version() < 7 && x.shape.size() > 1 && slope.shape.size() == 1 && !slope.shape[0].is(1);
   if (!channels) return make_elementwise(node, text, x.type, {&x, &slope});
-  const Broadcast all = declared(x.shape), by = broadcast_from(slope.shape, 1);
+  const Broadcast all = declared(x.shape), by = broadcast_from(slope.shape, 1, x.shape);
   node.importer().make(
       node, 0, x.type, x.shape, {{&x, "A", all.dims}, {&slope, "B", by.dims}}, all.dims,
       fmt::format("Y[{0}] = select(A[{0}] < 0, B[{1}]*A[{0}], A[{0}])", all.indices, by.indices));

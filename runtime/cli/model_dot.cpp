@@ -21,12 +21,12 @@ std::string in_quotes(std::string_view text) {
 
 class DotWriter {
  public:
-  DotWriter(const ops::Graph& graph, const ModelState& model) : graph_(graph), model_(model) {
+  explicit DotWriter(const ModelState& model) : graph_(model.graph), model_(model) {
     for (size_t k = 0; k < model.calls.size(); ++k) {
       for (const int n : model.calls[k].nodes) kernel_of_[n] = k;
     }
-    for (size_t n = 0; n < graph.nodes.size(); ++n) {
-      for (const int v : graph.nodes[n].makes) {
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      for (const int v : graph_.nodes[n].makes) {
         if (v >= 0) maker_[v] = static_cast<int>(n);
       }
     }
@@ -36,6 +36,9 @@ class DotWriter {
     line("digraph " + in_quotes(graph_.name) + " {");
     line("  node [shape=box];");
     for (size_t k = 0; k < model_.calls.size(); ++k) write_kernel(k);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (!kernel_of_.contains(static_cast<int>(n))) write_view(static_cast<int>(n));
+    }
     for (size_t v = 0; v < model_.values.size(); ++v) {
       if (leaves(static_cast<int>(v))) write_tensor(static_cast<int>(v));
     }
@@ -49,12 +52,18 @@ class DotWriter {
 
   const ops::GraphNode& node(int n) const { return graph_.nodes[static_cast<size_t>(n)]; }
 
+  /// Does one kernel compute both?
+  bool together(int a, int b) const {
+    const auto one = kernel_of_.find(a), other = kernel_of_.find(b);
+    return one != kernel_of_.end() && other != kernel_of_.end() && one->second == other->second;
+  }
+
   /// Is it the caller's, or read by another kernel than the one that makes it?
   bool leaves(int v) const {
     const ops::GraphValue& value = graph_.values[static_cast<size_t>(v)];
     if (value.kind != ops::GraphValue::kMade || value.output) return true;
     for (const int n : value.readers) {
-      if (kernel_of_.at(n) != kernel_of_.at(maker_.at(v))) return true;
+      if (!together(n, maker_.at(v))) return true;
     }
     return false;
   }
@@ -71,6 +80,11 @@ class DotWriter {
     line("  }");
   }
 
+  /// What takes no kernel: its result lies where its argument does.
+  void write_view(int n) {
+    line(fmt::format("  n{} [style=dotted, label={}];", n, in_quotes(node(n).op.name())));
+  }
+
   void write_tensor(int v) {
     const ModelValue& value = model_.values[static_cast<size_t>(v)];
     const bool weight = graph_.values[static_cast<size_t>(v)].kind == ops::GraphValue::kConstant;
@@ -85,7 +99,7 @@ class DotWriter {
   void write_edges(int n) {
     for (const int v : std::set<int>(node(n).reads.begin(), node(n).reads.end())) {
       const auto made = maker_.find(v);
-      const bool inside = made != maker_.end() && kernel_of_.at(made->second) == kernel_of_.at(n);
+      const bool inside = made != maker_.end() && together(made->second, n);
       if (inside) {
         const std::string& name = model_.values[static_cast<size_t>(v)].name;
         line(fmt::format("  n{} -> n{} [label={}];", made->second, n, in_quotes(name)));
@@ -100,15 +114,13 @@ class DotWriter {
 
   const ops::Graph& graph_;
   const ModelState& model_;
-  std::map<int, size_t> kernel_of_;  ///< per node
+  std::map<int, size_t> kernel_of_;  ///< of a node; views have none
   std::map<int, int> maker_;         ///< of a value: the node
   std::string text_;
 };
 
 }  // namespace
 
-std::string dot_of(const ops::Graph& graph, const ModelState& model) {
-  return DotWriter(graph, model).run();
-}
+std::string dot_of(const ModelState& model) { return DotWriter(model).run(); }
 
 }  // namespace hone::runtime

@@ -9,6 +9,6 @@ namespace hone::runtime {
 
 /// A graph as it runs, in Graphviz's DOT: a cluster for each kernel, with a box for each of its
 /// nodes. Tensors that leave a kernel, and those of the caller, are ellipses.
-std::string dot_of(const ops::Graph& graph, const ModelState& model);
+std::string dot_of(const ModelState& model);
 
 }  // namespace hone::runtime

@@ -386,7 +386,7 @@ int show_graph(const Common& common, const std::vector<std::string>& words,
     Json object = {
         {"graph", g.file.graph.text}, {"dims", g.dims}, {"memory", json_of(g.model->memory)}};
     if (views.memory) object["plan"] = memory_plan_json(*g.model);
-    if (views.dot) object["dot"] = dot_of(g.file.graph, *g.model);
+    if (views.dot) object["dot"] = dot_of(*g.model);
     for (const ModelStep& step : g.model->steps) {
       if (kernels) object["steps"].push_back(json_of(step));
     }
@@ -397,7 +397,7 @@ int show_graph(const Common& common, const std::vector<std::string>& words,
     std::cout << (views.dot ? "--- memory\n" : "") << memory_plan_text(*g.model);
   }
   if (views.dot) {
-    std::cout << (views.memory ? "--- graph\n" : "") << dot_of(g.file.graph, *g.model);
+    std::cout << (views.memory ? "--- graph\n" : "") << dot_of(*g.model);
   }
   if (!kernels) return kExitOk;
   std::cout << header(g);

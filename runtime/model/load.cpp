@@ -93,6 +93,7 @@ class ModelLoader {
       if (auto f = add_call(std::move(nodes)); !f) return f.failure();
     }
     if (auto f = plan(); !f) return f.failure();
+    model_->graph = std::move(graph_);
     return std::shared_ptr<const ModelState>(std::move(model_));
   }
 

@@ -48,6 +48,7 @@ struct ModelCall {
 /// A loaded model: immutable.
 struct ModelState {
   std::string text;
+  ops::Graph graph;  ///< as it runs: without what was computed at load
   std::vector<ir::Dim> dims;
   std::vector<ModelValue> values;
   std::vector<ModelParam> given;  ///< inputs, then outputs
