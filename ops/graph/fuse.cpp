@@ -59,7 +59,8 @@ class Fusion {
     Facts f;
     f.view = is_view(graph_, n, dims_);
     if (!f.view) f.moves = moved_argument(n);
-    f.light = n.plain && is_light(*n.op.definition);
+    f.light = is_light(*n.op.definition);
+    for (const int v : n.reads) f.light &= repeats_whole(n, v);
     return f;
   }
 
@@ -81,6 +82,17 @@ class Fusion {
     return true;
   }
 
+  /// Where an op is repeated over more indices than it has: is `v` another part for each?
+  bool repeats_whole(const GraphNode& n, int v) const {
+    size_t more = 0, result = 0;
+    for (const Argument& a : n.op.definition->args) {
+      const int made = a.role == ir::Role::kOutput ? n.makes[result++] : -1;
+      if (made >= 0) more = value(made).shape.size() - a.shape.size();
+    }
+    return each_read(
+        n, v, [&](const Argument& a) { return value(v).shape.size() == a.shape.size() + more; });
+  }
+
   bool goes_along(int n, int v) const {
     return node(n).use.indices.size() == value(v).shape.size() &&
            each_read(node(n), v, [&](const Argument& a) {
@@ -88,7 +100,7 @@ class Fusion {
            });
   }
   bool reads_plainly(int n, int v) const {
-    return node(n).plain && each_read(node(n), v, [&](const Argument& a) {
+    return repeats_whole(node(n), v) && each_read(node(n), v, [&](const Argument& a) {
              return ops::reads_plainly(*node(n).op.definition, a.name);
            });
   }
