@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 
 #include "jit/interp/reference_stage.h"
 #include "jit/interp/reference_state.h"
@@ -377,18 +378,47 @@ void satisfy_checks(RefState& state, bool timed, Random& random) {
   }
 }
 
+/// An index that is a multiple of an element and a number.
+struct LinearIndex {
+  ir::Expr element;
+  int64_t times = 1, more = 0;
+};
+
+/// The index as such a one; nothing where it is none.
+std::optional<LinearIndex> linear_index(const ir::Expr& e) {
+  if (e->op == ir::Op::kLoad && !e->guarded && is_int(e->type)) return LinearIndex{e};
+  if (e->op == ir::Op::kCast && is_int(e->type)) return linear_index(e->args[0]);
+  const bool sum = e->op == ir::Op::kAdd || e->op == ir::Op::kSub;
+  if (!sum && e->op != ir::Op::kMul) return std::nullopt;
+  int64_t number = 0;
+  const size_t constant = ir::is_const(e->args[0], &number) ? 0 : 1;
+  if (!ir::is_const(e->args[constant], &number)) return std::nullopt;
+  auto out = linear_index(e->args[1 - constant]);
+  if (!out) return out;
+  const int64_t sign = e->op == ir::Op::kSub ? -1 : 1;
+  const bool turned = sum && constant == 0 && sign < 0;
+  const int64_t by = e->op == ir::Op::kMul ? number : turned ? -1 : 1;
+  if (__builtin_mul_overflow(out->times, by, &out->times) || out->times == 0) return std::nullopt;
+  if (__builtin_mul_overflow(out->more, by, &out->more)) return std::nullopt;
+  const int64_t added = sum ? (constant == 1 ? sign * number : number) : 0;
+  if (__builtin_add_overflow(out->more, added, &out->more)) return std::nullopt;
+  return out;
+}
+
 /// Sets most numbers that choose elements of another tensor to valid ones, about seven of eight.
 /// Random ones alone would measure and test what happens where there are none.
 void aim_guarded(RefState& state, Random& random) {
   // Chosen: few that choose nothing (not measured).
   constexpr int kOf = 8;
   const auto aim = [&](const ir::Expr& chooser, int64_t extent) {
-    const ir::Expr& index = chooser->op == ir::Op::kCast ? chooser->args[0] : chooser;
-    if (index->op != ir::Op::kLoad || index->guarded || !is_int(index->type) || extent <= 0) return;
-    const RefBuffer& from = state.buffers[static_cast<size_t>(state.buffer_index(index->name))];
+    const auto index = linear_index(chooser);
+    if (!index || extent <= 0) return;
+    const RefBuffer& from =
+        state.buffers[static_cast<size_t>(state.buffer_index(index->element->name))];
     if (!from.view) return;
     each_offset(*from.view, [&](int64_t offset) {
-      const int64_t inside = wrap_to(from.view->type, random.below(extent));
+      const int64_t chosen = (random.below(extent) - index->more) / index->times;
+      const int64_t inside = wrap_to(from.view->type, chosen);
       if (random.below(kOf) != 0) write_int(from.view->type, from.view->data, offset, inside);
     });
   };

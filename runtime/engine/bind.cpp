@@ -105,6 +105,7 @@ class Binder {
     for (size_t i = 0; i < k_.plan.params.size(); ++i) {
       if (k_.plan.params[i].constant && !state_.params[i]) state_.complete = false;
     }
+    if (state_.complete) release();
     return std::shared_ptr<const BoundState>(std::make_shared<BoundState>(std::move(state_)));
   }
 
@@ -172,6 +173,27 @@ class Binder {
     return k_.run(launch, slots_, base + k_.launch_workspace_bytes, k_.pool);
   }
 
+  /// Gives back what packing alone reads, now that all is packed.
+  void release() {
+    for (size_t i = 0; i < k_.plan.params.size(); ++i) {
+      if (k_.plan.params[i].constant && !k_.call_reads[i]) disown(k_.layout.tensor_slots[i]);
+    }
+    for (const BoundBuffer& b : k_.bound) {
+      if (!b.call_reads) disown(b.slot);
+    }
+  }
+
+  void disown(int slot) {
+    for (size_t i = 0; i < state_.slots.size(); ++i) {
+      if (state_.slots[i].first != slot) continue;
+      const auto at = static_cast<std::ptrdiff_t>(i);
+      state_.bytes -= state_.blocks[i]->bytes();
+      state_.slots.erase(state_.slots.begin() + at);
+      state_.blocks.erase(state_.blocks.begin() + at);
+      return;
+    }
+  }
+
   void own(int slot, void* data, const std::shared_ptr<const BoundBlock>& block) {
     slots_[slot] = reinterpret_cast<int64_t>(data);
     state_.slots.emplace_back(slot, slots_[slot]);
@@ -213,7 +235,7 @@ class Sharer {
       state_.params[i] = true;
     }
     for (const BoundBuffer& wanted : k_.bound) {
-      if (!take(wanted)) return mismatch(wanted.content);
+      if (wanted.call_reads && !take(wanted)) return mismatch(wanted.content);
     }
     state_.buffers.assign(k_.bound.size(), true);
     state_.packed.assign(k_.packs.size(), true);

@@ -112,6 +112,7 @@ void fill_launches(KernelState* k, const ir::Nest& nest) {
         {launch.name, nullptr, plan.fixed_extent, launch.parallel, launch.at_bind});
     if (!launch.at_bind) {
       for (int p : plan.reads_params) k->call_reads[static_cast<size_t>(p)] = true;
+      for (int b : plan.reads_bound) k->bound[static_cast<size_t>(b)].call_reads = true;
     }
     (launch.at_bind ? k->packs : k->launches).push_back(std::move(plan));
   }
@@ -149,11 +150,11 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   if (services->gpu()) raise_alignment(&k->plan, k->layout, compiled.code->slot_align());
   k->quick = QuickChecks(k->plan, k->layout);
   for (const ParamPlan& p : k->plan.params) k->has_constants = k->has_constants || p.constant;
-  fill_launches(k.get(), nest);
   for (const ir::NestBuffer& b : nest.buffers) {
     if (b.home != ir::Home::kBound) continue;
     k->bound.push_back({b.slot, b.max_bytes, packing_text(compiled.scheduled, b.name)});
   }
+  fill_launches(k.get(), nest);
   k->launch_workspace_bytes = (nest.workspace_bytes + 127) / 128 * 128;
   k->worker_bytes = (nest.worker_bytes + 127) / 128 * 128;
   bool parallel = false;

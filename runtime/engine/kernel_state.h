@@ -35,7 +35,8 @@ struct LaunchPlan {
 struct BoundBuffer {
   int slot = 0;
   int64_t bytes = 0;
-  std::string content;  ///< its content and order, as packing_text says
+  std::string content;      ///< its content and order, as packing_text says
+  bool call_reads = false;  ///< touched by some launch of a call; else packing alone needs it
 };
 
 /// A compiled problem: immutable once built.

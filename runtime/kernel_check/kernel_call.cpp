@@ -165,7 +165,7 @@ std::vector<MemorySpan> KernelCall::packed_of(const std::vector<bool>& params) c
     }
   }
   for (size_t b = 0; b < made.size(); ++b) {
-    if (!made[b]) continue;
+    if (!made[b] || !k.bound[b].call_reads) continue;
     const auto at = slots_[k.bound[b].slot];
     packed.push_back({reinterpret_cast<const void*>(at), k.bound[b].bytes});
   }

@@ -35,20 +35,26 @@ bool is_closed(const ir::Expr& e) {
   return closed;
 }
 
-size_t arguments_of_zero(const ir::Expr& e) {
+bool makes_zero(const ir::Expr& e, size_t arg) {
   switch (e->op) {
     case ir::Op::kMul:
     case ir::Op::kBitAnd:
-      return 2;
+      return true;
     case ir::Op::kNeg:
     case ir::Op::kCast:
     case ir::Op::kDiv:
     case ir::Op::kMod:
     case ir::Op::kShl:
     case ir::Op::kShr:
-      return 1;
+      return arg == 0;
+    case ir::Op::kMax:
+    case ir::Op::kMin: {
+      int64_t other = 0;
+      if (!ir::is_const(e->args[1 - arg], &other)) return false;
+      return e->op == ir::Op::kMax ? other <= 0 : other >= 0;
+    }
     default:
-      return 0;
+      return false;
   }
 }
 
@@ -58,9 +64,10 @@ bool is_zero_outside(const ir::Expr& e) {
   if (e->op == ir::Op::kLoad) {
     return e->guarded && ir::is_const(e->args.back(), &otherwise) && otherwise == 0;
   }
-  const size_t zeros = arguments_of_zero(e);
-  return std::any_of(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(zeros),
-                     is_zero_outside);
+  for (size_t i = 0; i < e->args.size(); ++i) {
+    if (makes_zero(e, i) && is_zero_outside(e->args[i])) return true;
+  }
+  return false;
 }
 
 bool is_one_to_one(const ir::Expr& index) {

@@ -27,8 +27,8 @@ bool is_scaled(const ir::Expr& index);
 
 /// True of what indices and dims decide, not tensors or scalars of the call.
 bool is_closed(const ir::Expr& e);
-/// How many of the first arguments make an integer 0 by being 0, each by itself.
-size_t arguments_of_zero(const ir::Expr& e);
+/// True where argument `arg` makes an integer 0 by being 0, whatever the others are.
+bool makes_zero(const ir::Expr& e, size_t arg);
 /// True of integers that are 0 wherever a read of theirs lies outside its tensor.
 bool is_zero_outside(const ir::Expr& e);
 

@@ -153,7 +153,7 @@ double Domain::deciding(const ir::Expr& e, size_t arg) const {
       return otherwise(e->args[1 - arg]);
     default: {
       // The other argument is 0 outside of a tensor, and so is the result then.
-      const bool other = e->args.size() == 2 && 1 - arg < arguments_of_zero(e);
+      const bool other = e->args.size() == 2 && makes_zero(e, 1 - arg);
       return other && is_int(e->type) ? present(e->args[1 - arg]) : 1;
     }
   }
@@ -164,8 +164,8 @@ double Domain::present(const ir::Expr& factor) const {
   if (!is_zero_outside(factor)) return 1;
   if (factor->op != ir::Op::kLoad) {
     double least = 1;
-    for (size_t i = 0; i < arguments_of_zero(factor); ++i) {
-      least = std::min(least, present(factor->args[i]));
+    for (size_t i = 0; i < factor->args.size(); ++i) {
+      if (makes_zero(factor, i)) least = std::min(least, present(factor->args[i]));
     }
     return least;
   }

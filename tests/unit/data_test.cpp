@@ -70,6 +70,25 @@ TEST_CASE("data: ranges one after another are timed on all that they index") {
   }
 }
 
+TEST_CASE("data: most indices that need not exist do, also in sums and products") {
+  for (const char* index : {"B[i] + 3", "B[i] - 7", "299 - B[i]", "2*B[i] + 1", "B[i]"}) {
+    CAPTURE(index);
+    const auto problem =
+        ops::parse_problem("op g(W: i32[R], B: i32[M]) -> (Y: i32[M]) { Y[i] = W[" +
+                           std::string(index) + "] else 99 } R=300 M=1000");
+    REQUIRE(problem);
+    auto fixture =
+        runtime::Fixture::create(*problem, {}, jit::DataSet::kTimed, runtime::Guard::kFar, 5);
+    REQUIRE(fixture);
+    REQUIRE(fixture->refer());
+    const jit::TensorView& v = fixture->params()[1];
+    std::set<int32_t> drawn;
+    for (int64_t i = 0; i < v.shape[0]; ++i) drawn.insert(static_cast<const int32_t*>(v.data)[i]);
+    CHECK(drawn.size() > 120);
+    for (const int32_t b : drawn) CHECK(std::abs(b) <= 310);
+  }
+}
+
 TEST_CASE("data: denormals are in all tensors of floats, and rare in large ones") {
   // Products take a hundred times as long with them, and a check takes several runs.
   for (const int64_t elements : {int64_t{1} << 12, int64_t{1} << 14, int64_t{1} << 20}) {

@@ -341,6 +341,10 @@ TEST_CASE("work: what shifts, divides or masks a 0 outside a tensor is not read"
                         std::string(op) + " B[n] } N=64000 M=640");
     CHECK(w.bytes_read <= 4 * (640 + 640));
   }
+  const Work limited = work(
+      "op f(A: i32[M], B: i32[N]) -> (Y: i32[N]) { Y[n] = relu(min(9,A[n] else 0))*B[n] } N=64000 "
+      "M=640");
+  CHECK(limited.bytes_read <= 4 * (640 + 640));
   const Work turned = work(
       "op f(A: i32[M], B: i32[N]) -> (Y: i32[N]) { Y[n] = B[n] >> (A[n] else 0) } N=64000 M=640");
   CHECK(turned.bytes_read >= 4 * 64000);
