@@ -199,4 +199,10 @@ void import_elementwise(const ImportNode& node) {
 
 bool is_elementwise(std::string_view op) { return find(op) != nullptr; }
 
+std::vector<std::string_view> elementwise_operators() {
+  std::vector<std::string_view> out;
+  for (const ElementwiseRow& r : kRows) out.push_back(r.op);
+  return out;
+}
+
 }  // namespace hone::ops

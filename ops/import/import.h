@@ -41,6 +41,9 @@ using ImportedConstants = std::map<std::string, onnx::Tensor>;
 /// ONNX's type for one of hone's, of those that both have; kUndefined for others.
 onnx::DataType onnx_type(DType type);
 
+/// Operators of ONNX that have ops here, sorted by name.
+std::vector<std::string_view> imported_operators();
+
 /// The graph that a model of ONNX is. Each operator becomes an op of the language, and shapes that
 /// the file computes are computed here. Fails with all that has no op here, by operator and node.
 Result<ImportedGraph> import_onnx(const onnx::Model& model, const ImportedConstants& given = {});

@@ -492,7 +492,7 @@ int64_t import_product(int64_t a, int64_t b) {
 
 size_t import_axis(int64_t axis, size_t rank) {
   const auto dims = static_cast<int64_t>(rank);
-  if (axis < -dims || axis >= std::max<int64_t>(dims, 1)) {
+  if (axis < -dims || axis >= dims) {
     throw Unsupported{fmt::format("there is no axis {} of {}", axis, rank)};
   }
   return static_cast<size_t>(axis < 0 ? axis + dims : axis);

@@ -7,6 +7,7 @@ namespace hone::ops {
 
 /// Operators of one expression; elementwise.cpp has a table of them.
 bool is_elementwise(std::string_view op);
+std::vector<std::string_view> elementwise_operators();
 void import_elementwise(const ImportNode& node);
 
 /// Operators with rows of their own, by kind.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 
+#include "ops/import/import.h"
 #include "ops/import/rows.h"
 
 namespace hone::ops {
+namespace {
 
-ImportRow import_row(std::string_view op_type) {
+/// Operators with rows of their own.
+const std::map<std::string_view, ImportRow>& own_rows() {
   static const std::map<std::string_view, ImportRow> kRows = [] {
     std::map<std::string_view, ImportRow> all;
     for (const auto& rows :
@@ -18,8 +22,23 @@ ImportRow import_row(std::string_view op_type) {
     }
     return all;
   }();
-  if (const auto at = kRows.find(op_type); at != kRows.end()) return at->second;
+  return kRows;
+}
+
+}  // namespace
+
+ImportRow import_row(std::string_view op_type) {
+  const auto at = own_rows().find(op_type);
+  if (at != own_rows().end()) return at->second;
   return is_elementwise(op_type) ? import_elementwise : nullptr;
+}
+
+std::vector<std::string_view> imported_operators() {
+  std::vector<std::string_view> names = elementwise_operators();
+  for (const auto& [op, row] : own_rows()) names.push_back(op);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 }  // namespace hone::ops

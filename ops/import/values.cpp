@@ -15,8 +15,8 @@ namespace {
 constexpr int kPowerBits = 6;
 
 std::vector<const ImportValue*> all_inputs(const ImportNode& node) {
-  std::vector<const ImportValue*> values;
-  for (size_t i = 0; i < node.inputs(); ++i) values.push_back(&node.input(i));
+  std::vector<const ImportValue*> values{&node.input(0)};
+  for (size_t i = 1; i < node.inputs(); ++i) values.push_back(&node.input(i));
   return values;
 }
 
