@@ -129,6 +129,10 @@ bool make_aligned(const ImportNode& node, const std::string& expression, DType t
 }  // namespace
 
 Broadcast broadcast_from(const ImportShape& value, size_t first, const ImportShape& result) {
+  if (value.size() > result.size() || first > result.size() - value.size()) {
+    throw Unsupported{fmt::format("an input of {} dims does not broadcast to a result of {}",
+                                  value.size(), result.size())};
+  }
   std::vector<std::string> dims, indices;
   for (size_t i = 0; i < value.size(); ++i) {
     // An index of one value is an index of the result's as well: loops over both are one.

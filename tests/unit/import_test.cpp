@@ -192,8 +192,9 @@ TEST_CASE("import: images of other sizes, some of which calls tell") {
 
 TEST_CASE("import: what a row does not have is told") {
   const auto told = [](const onnx::Node& n) {
-    return text_of(model({tensor("x", {2, 3, 4, 4}), tensor("z", {2, 3, 4, 2})}, {n}, "y",
-                         {integers("ids", {0, 1}), integers("many", {9})}));
+    return text_of(
+        model({tensor("x", {2, 3, 4, 4}), tensor("z", {2, 3, 4, 2}), tensor("w", {1, 2, 3, 4, 4})},
+              {n}, "y", {integers("ids", {0, 1}), integers("many", {9})}));
   };
   CHECK(says(told(with_word(node("GridSample", {"x", "z"}, {"y"}), "mode", "sinc")),
              "samples of mode sinc"));
@@ -206,6 +207,8 @@ TEST_CASE("import: what a row does not have is told") {
              "a letter that no operand has"));
   CHECK(says(told(node("GroupNormalization", {"x", "z", "z"}, {"y"}, {{"num_groups", {2}}})),
              "2 groups of 3 channels"));
+  CHECK(says(told(node("LayerNormalization", {"x", "w"}, {"y"})),
+             "an input of 5 dims does not broadcast to a result of 4"));
 }
 
 TEST_CASE("import: recurrent networks are statements for each direction") {
