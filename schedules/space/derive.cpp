@@ -75,10 +75,11 @@ void schedule_stages(Plan& plan, std::vector<RuleTrial>* trail) {
   }
 }
 
-/// One structure: every rule once over the program. Adds to `trail`, which may be null.
-Plan derive(const ir::Program& program, const ir::Target& target, std::vector<int> forced,
-            std::vector<RuleTrial>* trail = nullptr) {
-  Plan plan(program, target, std::move(forced));
+/// One structure: every rule once over the program, with what is left of `trials`. Adds to `trail`,
+/// which may be null.
+Plan derive(const ir::Program& program, const ir::Target& target, LaunchTrials& trials,
+            std::vector<int> forced, std::vector<RuleTrial>* trail = nullptr) {
+  Plan plan(program, target, trials, std::move(forced));
   if (target.vector_bytes() == 0 && !target.is_cuda()) return plan;  // the interpreter's
   if (!target.autoschedule.empty()) return plan;                     // Halide's own
   if (program.stages.size() > kMostStages) return plan;
@@ -92,6 +93,13 @@ Plan derive(const ir::Program& program, const ir::Target& target, std::vector<in
     for (const std::string& name : stages_backwards(plan)) attempt(plan, *rule, name, trail);
   }
   return plan;
+}
+
+/// The structure of the analytic decisions.
+Plan derive(const ir::Program& program, const ir::Target& target, LaunchTrials& trials,
+            std::vector<RuleTrial>* trail = nullptr) {
+  trials.extend();
+  return derive(program, target, trials, {}, trail);
 }
 
 /// The next smaller value of every knob; false where all have their least.
@@ -112,7 +120,9 @@ bool lower_values(const Schedule& structure, std::vector<int64_t>& values) {
 /// One structure in which every rule's steps were accepted when they were made.
 Plan derive_cautiously(const ir::Program& program, const ir::Target& target,
                        const std::function<bool(const Schedule&)>& accepts) {
-  Plan plan(program, target);
+  LaunchTrials trials;
+  trials.extend();
+  Plan plan(program, target, trials);
   const auto try_rule = [&](const Rule& rule, const std::string& stage) {
     Plan::Mark before = plan.mark();
     const size_t steps = plan.schedule().steps.size();
@@ -158,10 +168,13 @@ std::vector<Space> derive_space(const ir::Program& program, const ir::Target& ta
   // Several ways of deciding may come to one structure, and those ways are many.
   std::vector<std::vector<int>> open{{}};
   const auto ways = static_cast<size_t>(2 * most);
+  LaunchTrials trials;
   for (size_t next = 0; next < std::min(open.size(), ways); ++next) {
     if (static_cast<int>(out.size()) >= most) break;
     const std::vector<int> forced = open[next];
-    const Plan plan = derive(program, target, forced);
+    // The analytic structure has its own, all others together have as much again.
+    if (next < 2) trials.extend();
+    const Plan plan = derive(program, target, trials, forced);
     add_structure(out, plan);
     const std::vector<int> all = taken(plan);
     for (size_t at = forced.size(); at < all.size(); ++at) {
@@ -182,12 +195,14 @@ std::vector<Space> derive_space(const ir::Program& program, const ir::Target& ta
 
 std::vector<RuleTrial> explain(const ir::Program& program, const ir::Target& target) {
   std::vector<RuleTrial> trail;
-  derive(program, target, {}, &trail);
+  LaunchTrials trials;
+  derive(program, target, trials, &trail);
   return trail;
 }
 
 Scheduled analytic_schedule(const ir::Program& program, const ir::Target& target) {
-  return derive(program, target, {}).analytic();
+  LaunchTrials trials;
+  return derive(program, target, trials).analytic();
 }
 
 Schedule default_schedule(const ir::Program& program, const ir::Target& target) {
@@ -202,7 +217,8 @@ Schedule default_schedule(const ir::Program& program, const ir::Target& target) 
 Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
                            const std::function<bool(const Schedule&)>& accepts) {
   constexpr int kNotches = 4;  // of knobs. Fixed by: time.
-  Plan plan = derive(program, target, {});
+  LaunchTrials trials;
+  const Plan plan = derive(program, target, trials);
   const Schedule structure = plan.schedule();
   std::vector<int64_t> values = plan.values();
   for (int notch = 0; notch < kNotches && lower_values(structure, values); ++notch) {

@@ -4,15 +4,16 @@
 #include <algorithm>
 
 #include "jit/ir/recurrence.h"
-#include "jit/passes/lower.h"
 #include "schedules/step.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 
-Plan::Plan(ir::Program program, const ir::Target& target, std::vector<int> forced)
+Plan::Plan(ir::Program program, const ir::Target& target, LaunchTrials& trials,
+           std::vector<int> forced)
     : program_(std::move(program)),
       target_(&target),
+      trials_(&trials),
       machine_(ir::machine_of(target)),
       forced_(std::move(forced)),
       recurs_(ir::has_recurrence(program_)) {}
@@ -110,13 +111,7 @@ StageFacts Plan::facts(const std::string& name) const {
 }
 
 Result<Work, ir::Reject> Plan::work_of(const std::string& launch) const {
-  std::string key = launch + " " + fix(schedule_, values_).text();
-  const auto known = works_.find(key);
-  if (known != works_.end()) return known->second;
-  const auto nest = jit::lower_launch(program_, *target_, launch);
-  Result<Work, ir::Reject> out =
-      nest ? Result<Work, ir::Reject>(examine(*nest, *target_)) : nest.failure();
-  return works_.emplace(std::move(key), std::move(out)).first->second;
+  return trials_->work_of(program_, *target_, launch, fix(schedule_, values_).text());
 }
 
 void Plan::set_window(const std::string& stage, const std::string& var, int64_t extent) {

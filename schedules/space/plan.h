@@ -13,6 +13,7 @@
 #include "schedules/model/model.h"
 #include "schedules/schedule.h"
 #include "schedules/space/analysis/facts.h"
+#include "schedules/space/launch_trials.h"
 #include "schedules/steps/build.h"
 
 namespace hone::schedules {
@@ -39,7 +40,8 @@ struct RuleTrial {
 class Plan {
  public:
   /// `forced` decides the first structural decisions; later ones take their analytic option.
-  Plan(ir::Program program, const ir::Target& target, std::vector<int> forced = {});
+  Plan(ir::Program program, const ir::Target& target, LaunchTrials& trials,
+       std::vector<int> forced = {});
 
   const ir::Program& program() const { return program_; }
   const ir::Target& target() const { return *target_; }
@@ -111,6 +113,7 @@ class Plan {
 
   ir::Program program_;
   const ir::Target* target_;
+  LaunchTrials* trials_;
   ir::Machine machine_;
   Schedule schedule_;
   std::vector<std::string> names_;  ///< of knobs, in text order
@@ -122,8 +125,6 @@ class Plan {
   std::string why_;
   bool recurs_ = false;                              ///< some stage reads itself
   mutable std::map<std::string, StageFacts> facts_;  ///< of the program as it stands
-  /// By the text of the steps and the launch: several stages try the same cuts of the loops around.
-  mutable std::map<std::string, Result<Work, ir::Reject>> works_;
 };
 
 }  // namespace hone::schedules

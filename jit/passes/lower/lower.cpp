@@ -38,6 +38,10 @@ StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef>
   return make_stmt(std::move(s));
 }
 
+/// Nodes of all expressions that one nest may have. Cuts of nested loops multiply their copies.
+/// Chosen: a second to compile (not measured).
+constexpr size_t kMostNodes = 1 << 16;
+
 }  // namespace
 
 void reject(std::string message) { throw ir::Reject(std::move(message)); }
@@ -409,6 +413,11 @@ Expr Lowering::keep_scattered(Instance& in, Expr when, int& assumed) {
 
 void Lowering::leaf(Instance& in, bool init, Block& out) {
   const Stage& s = in.stage();
+  ir::visit(s.value, [&](const Expr&) { ++nodes_; });
+  if (nodes_ > kMostNodes) {
+    reject("loops that are cut copy the stages inside to more than " + std::to_string(kMostNodes) +
+           " operations; cut fewer of the loops around stage " + s.name);
+  }
   std::vector<Poly> indices;
   for (const Expr& e : s.out_index) indices.push_back(accesses_.index(in, e));
   for (const std::string& f : s.factored) {

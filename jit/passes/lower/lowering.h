@@ -63,6 +63,7 @@ class Lowering final : private LoweringPart {
   bool define(Instance& in, const std::vector<ir::Poly>& indices, ir::Expr& when, Block& out);
 
   std::map<int, ir::Poly> begins_;  ///< where loops of the nest begin
+  size_t nodes_ = 0;                ///< of stages' expressions, each as often as it was copied
   ThreadLoops threads_{context_};
   Overhangs overhangs_{context_};
   Accesses accesses_{context_, values_, overhangs_};
