@@ -264,6 +264,7 @@ Result<std::vector<std::string>> with_dims(std::vector<std::string> words,
 
 Result<LoadedGraph> load_graph(const Common& common, const ModelLine& line) {
   LoadedGraph out;
+  out.path = line.words[0];
   auto engine = open_engine(common);
   if (!engine) return engine.failure();
   out.engine = std::move(*engine);

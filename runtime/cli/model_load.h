@@ -41,6 +41,7 @@ struct ModelTensors {
 
 /// A graph with all that it takes to run it.
 struct LoadedGraph {
+  std::string path;
   std::shared_ptr<EngineState> engine;
   ModelFile file;
   std::string dims;  ///< `B=8 S=1..128`; those that files tell are among them

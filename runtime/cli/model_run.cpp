@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
 #include <iostream>
 
 #include "jit/interp/scalar.h"
 #include "runtime/cli/model_dot.h"
 #include "runtime/cli/model_load.h"
 #include "runtime/cli/model_memory.h"
+#include "runtime/cli/model_report.h"
+#include "runtime/cli/model_time.h"
 #include "runtime/cli/progress.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
@@ -20,36 +23,9 @@
 namespace hone::runtime {
 namespace {
 
-/// Calls of a model in one round, and rounds.
-/// Chosen: as long as a kernel's rounds for models of 10 us and more (not measured).
-constexpr int kRounds = 15;
-constexpr double kRoundSeconds = 0.002;
-
 /// How far results may lie apart, as a share of the largest: kernels that add in another order.
 /// Chosen: sums of thousands of terms in f32 (not measured).
 constexpr double kTolerance = 1e-3;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-/// Times of whole calls, in microseconds.
-Result<Spread> time_calls(const ModelState& model, const ModelTensors& t) {
-  int64_t calls = 1;
-  std::vector<double> rounds;
-  for (int round = -1; round < kRounds; ++round) {
-    const auto begin = Clock::now();
-    for (int64_t i = 0; i < calls; ++i) {
-      if (auto f = model.run(t.inputs, t.outputs, {}); !f) return f.failure();
-    }
-    const double each = seconds_since(begin) / static_cast<double>(calls);
-    if (round >= 0) rounds.push_back(each * 1e6);
-    if (round < 0) calls = std::max<int64_t>(1, std::llround(kRoundSeconds / each));
-  }
-  return spread_of(std::move(rounds));
-}
 
 /// The elements of a dense tensor.
 std::vector<double> values_of(const TensorRef& t) {
@@ -168,6 +144,27 @@ Json files_json(const LoadedGraph& g, bool outputs) {
   Json out = Json::object();
   for (const TensorFile& file : outputs ? g.outputs : g.inputs) out[file.tensor] = file.path;
   return out;
+}
+
+/// Measures the model and writes its report. The exit code.
+int write_html(const Common& common, const LoadedGraph& g, const std::string& path) {
+  // A path that cannot be written is told before anything is measured.
+  std::ofstream file(path, std::ios::binary);
+  const Failure unwritten{ErrorCode::kArgument, fmt::format("--html: {} cannot be written", path)};
+  if (!file) return report(common, unwritten);
+  const auto facts = model_report(g);
+  if (!facts) return report(common, facts.failure());
+  const std::string page = report_page(*facts);
+  file << page;
+  file.close();
+  if (!file) return report(common, unwritten);
+  if (common.json) {
+    print_line({{"html", path}, {"bytes", page.size()}});
+  } else {
+    std::cout << fmt::format("{}: {} kernels, {:.1f} us a call, {} bytes\n", path,
+                             g.model->calls.size(), (*facts)["time_us"].get<double>(), page.size());
+  }
+  return kExitOk;
 }
 
 /// Calls the model and writes the outputs that have files.
@@ -291,6 +288,7 @@ int show_graph(const Common& common, const ModelLine& line, const GraphViews& vi
   const auto loaded = load_graph(common, line);
   if (!loaded) return report(common, loaded.failure());
   const LoadedGraph& g = *loaded;
+  if (!views.html.empty()) return write_html(common, g, views.html);
   const bool kernels = !views.memory && !views.dot;
   if (common.json) {
     Json object = {

@@ -20,6 +20,7 @@ int tune_graph(const Common& common, const ModelLine& line, const TuneOptions& o
 struct GraphViews {
   bool memory = false;  ///< where tensors between kernels lie
   bool dot = false;     ///< kernels, nodes and tensors as text for Graphviz
+  std::string html;     ///< a file for a report, which is all then; empty: none
 };
 
 /// Shows the graph of `line` as it would run: kernels with their nodes and schedules, or `views`.

@@ -163,10 +163,11 @@ int show_halide(const Common& common, const ReproLine& line) {
 }
 
 int show(ShowOptions& options) {
-  if (options.views.memory || options.views.dot) {
+  if (options.views.memory || options.views.dot || !options.views.html.empty()) {
     return report(options.common,
                   {ErrorCode::kArgument,
-                   "--memory and --graph are of models: name a FILE.graph or FILE.onnx"});
+                   "--memory and --graph are of models, and so is --html: name a FILE.graph or "
+                   "FILE.onnx"});
   }
   auto asked_line = shown_line(options);
   if (!asked_line) return report(options.common, asked_line.failure());
@@ -231,6 +232,9 @@ void declare_show(CLI::App& app, int& exit) {
                "Of a model: where the tensors between kernels lie, and when they live");
   app.add_flag("--graph", options->views.dot,
                "Of a model: kernels, nodes and tensors in Graphviz's DOT");
+  app.add_option("--html", options->views.html,
+                 "Of a model: a file for a page with its graph, its kernels' times and limits, its "
+                 "memory, and how they were tuned");
   app.callback([options, steps, &exit] {
     options->schedule = steps->count() > 0;
     exit = show_words(*options);
