@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors of models from .npy files and to them, and files that are none.
+#include "runtime/cli/npy.h"
+
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "tests/cli/program.h"
+#include "tests/support/effort.h"
 
 using hone::tests::Hone;
 using hone::tests::Ran;
@@ -205,4 +210,62 @@ TEST_CASE("npy: what is wrong with the words names the option and the tensors") 
     CHECK(run.code == 2);
     CHECK(run.has(row.says));
   }
+}
+
+TEST_CASE("npy: files with bytes at random are read as they say, or refused by name") {
+  const Hone hone;
+  const std::string path = hone.file("x.npy");
+  const std::string elements = floats({1, 2, 3, 4, 5, 6});
+  std::mt19937 random(20261130);
+  const auto below = [&](size_t n) {
+    return std::uniform_int_distribution<size_t>(0, n - 1)(random);
+  };
+  const std::string pieces[] = {
+      "(", ")",    ",",     "'",     "\"",    "}", "{",   "0", "9", "99999999",       "-1",
+      ":", "True", "False", "shape", "descr", ">", "<f8", " ", "L", std::string(1, 0)};
+  int read = 0, refused = 0;
+  for (int i = 0; i < hone::tests::by_effort(1000, 3000, 10000); ++i) {
+    const bool fortran = below(2) == 0;
+    std::string file = npy(header("<f4", below(2) == 0 ? "(2, 3)" : "(6,)", fortran), elements,
+                           static_cast<char>(1 + below(3)));
+    for (size_t changes = below(4); changes > 0; --changes) {
+      const size_t at = below(file.size());
+      switch (below(4)) {
+        case 0:
+          file[at] = static_cast<char>(below(256));
+          break;
+        case 1:
+          file.erase(at, 1 + below(3));
+          break;
+        case 2:
+          file.insert(at, pieces[below(std::size(pieces))]);
+          break;
+        default:
+          file.replace(at, 1, pieces[below(std::size(pieces))]);
+          break;
+      }
+    }
+    hone.write("x.npy", file);
+    const auto array = hone::runtime::read_npy(path, hone::DType::kF32);
+    if (!array) {
+      ++refused;
+      CHECK(array.failure().message.starts_with(path + ": "));
+      continue;
+    }
+    ++read;
+    // What is read has the bytes of the file's end, perhaps in another order.
+    int64_t count = 1;
+    const bool empty = std::count(array->shape.begin(), array->shape.end(), 0) > 0;
+    for (const int64_t extent : array->shape) count = empty ? 0 : count * extent;
+    REQUIRE(count >= 0);
+    REQUIRE(4 * static_cast<size_t>(count) < file.size());
+    std::string got(reinterpret_cast<const char*>(array->memory.data()),
+                    4 * static_cast<size_t>(count));
+    std::string end = file.substr(file.size() - got.size());
+    std::sort(got.begin(), got.end());
+    std::sort(end.begin(), end.end());
+    CHECK(got == end);
+  }
+  CHECK(read > 100);
+  CHECK(refused > 100);
 }
