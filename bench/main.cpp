@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "bench/cuda/run.h"
+#include "bench/models/suite.h"
 #include "bench/speed/suite.h"
 #include "bench/suites.h"
 #include "runtime/machine/host.h"
@@ -34,10 +35,11 @@ int run(Options& o, char** argv) {
   const auto target =
       ir::parse_target(o.common.target.empty() ? "x86" : o.common.target, runtime::host_target());
   if (!target) return runtime::report(o.common, target.failure());
-  const bool speed = o.suite == "speed" && o.problems.empty();
+  const bool speed = o.suite == "speed" && o.problems.empty() && o.models.empty();
   // Its goals are those of one thread.
   if (speed && o.common.threads == 0) o.common.threads = 1;
   restart_with_threads(argv, o.common.threads > 0 ? o.common.threads : target->threads);
+  if (!o.models.empty()) return run_models(o);
   if (speed) return run_speed(o);
   if (o.suite == "estimate") return run_estimate(o);
   const bool latency = o.suite == "latency" && o.problems.empty();
@@ -57,6 +59,10 @@ int main(int argc, char** argv) {
           {"library", "outside", "square", "demo", "speed", "latency", "estimate", "all"}))
       ->capture_default_str();
   app.add_option("--problem", o.problems, "Problems instead of a suite");
+  app.add_option("--models", o.models,
+                 "A folder: its .onnx and .graph files as whole models, instead of a suite");
+  app.add_option("--dim", o.dims, "Of --models: a dim of those that have it, `batch=8`")
+      ->allow_extra_args(false);
   app.add_flag("--peers", o.peers, "Other libraries too, where they can solve the problem");
   app.add_option("--tune", o.tune, "Time to tune each problem that the cache lacks: 10s, 2m")
       ->capture_default_str();
@@ -66,7 +72,7 @@ int main(int argc, char** argv) {
   app.add_option("--group", o.groups,
                  "Of the speed suite or on a GPU: these groups of problems only");
   app.add_option("--case", o.cases,
-                 "Of the speed suite: rows of these names only, `*` is anything");
+                 "Of the speed suite, and of --models: rows of these names only, `*` is anything");
   app.add_option("--svg", o.svg, "Of the speed suite: a file for a picture of it");
   app.add_option(
          "--tuned", o.tuned,
@@ -84,7 +90,8 @@ int main(int argc, char** argv) {
                  "On a GPU, and of the suite estimate: stop after about so long, to be resumed");
   app.add_option("--limit", o.limit, "On a GPU: seconds after which a problem counts as hung");
   app.add_option("--ab", o.forms, "On a GPU: forms of kernels to time beside, as of HONE_CUDA_AB");
-  app.add_flag("--list", o.list, "Of the speed suite or on a GPU: name the problems, and run none");
+  app.add_flag("--list", o.list,
+               "Of the speed suite, of --models or on a GPU: name what there is, and run none");
   app.add_flag("--tiny", o.tiny,
                "On a GPU: problems of a few elements, to see that all of it works");
   app.footer(

@@ -20,8 +20,11 @@ struct Options {
   int rounds = 15;
   std::vector<std::string> groups;  ///< of the speed suite or `--target cuda`; empty: all
   bool list = false;                ///< name the problems, and run none
+  // Of whole models:
+  std::string models;             ///< a folder of them; empty: problems are run
+  std::vector<std::string> dims;  ///< of those that have them, `batch=8`
   // Of the speed suite:
-  std::vector<std::string> cases;     ///< rows; empty: all
+  std::vector<std::string> cases;     ///< rows, or models; empty: all
   std::string svg;                    ///< a file for a picture; empty: none
   std::string tuned = "bench/tuned";  ///< a folder of tuned records; `none`: no such
   std::string save_tuned;             ///< where those that serve are kept; empty: nowhere

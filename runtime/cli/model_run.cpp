@@ -4,13 +4,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
 #include <iostream>
 
-#include "jit/interp/data.h"
 #include "jit/interp/scalar.h"
-#include "ops/graph/extent_range.h"
 #include "runtime/cli/model_dot.h"
+#include "runtime/cli/model_load.h"
 #include "runtime/cli/model_memory.h"
+#include "runtime/cli/model_report.h"
+#include "runtime/cli/model_time.h"
 #include "runtime/cli/progress.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
@@ -21,154 +23,9 @@
 namespace hone::runtime {
 namespace {
 
-/// Calls of a model in one round, and rounds.
-/// Chosen: as long as a kernel's rounds for models of 10 us and more (not measured).
-constexpr int kRounds = 15;
-constexpr double kRoundSeconds = 0.002;
-
 /// How far results may lie apart, as a share of the largest: kernels that add in another order.
 /// Chosen: sums of thousands of terms in f32 (not measured).
 constexpr double kTolerance = 1e-3;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-/// Memory for the tensors that a model is given.
-struct Tensors {
-  std::vector<std::unique_ptr<std::byte[]>> memory;
-  std::vector<NamedTensor> weights, inputs, outputs;
-};
-
-/// The tensors of a graph: inputs and weights hold numbers below 1, outputs nothing. Dims that
-/// calls tell have their largest value.
-class TensorMaker {
- public:
-  TensorMaker(const ModelFile& file, const std::vector<ir::Dim>& dims)
-      : file_(file), graph_(file.graph) {
-    for (ir::Dim dim : dims) {
-      dim.lo = dim.hi;
-      dims_.push_back(dim);
-    }
-  }
-
-  Tensors run() {
-    ir::Program program;
-    std::vector<jit::TensorView> views;
-    Tensors out;
-    for (const ops::GraphValue& v : graph_.values) {
-      if ((v.kind == ops::GraphValue::kMade && !v.output) || in_file(v)) continue;
-      const std::vector<int64_t> shape = shape_of(v);
-      const auto bytes = static_cast<size_t>(dense_bytes(v.type, shape));
-      out.memory.push_back(std::make_unique<std::byte[]>(bytes + kAlignment));
-      void* data = out.memory.back().get();
-      size_t room = bytes + kAlignment;
-      std::align(kAlignment, bytes, data, room);
-      auto& list = v.output                               ? out.outputs
-                   : v.kind == ops::GraphValue::kConstant ? out.weights
-                                                          : out.inputs;
-      list.push_back({name_of_given(v), TensorRef(data, v.type, shape)});
-      if (v.output) continue;
-      // Elements that share bytes are any bytes.
-      const bool packed = is_packed(v.type);
-      ir::Buffer b;
-      b.name = v.name;
-      b.type = packed ? DType::kU8 : v.type;
-      b.role = ir::Role::kInput;
-      const std::vector<int64_t> flat{static_cast<int64_t>(bytes) / size_of(v.type)};
-      b.shape.push_back(ir::make_int(flat[0]));
-      program.buffers.push_back(std::move(b));
-      views.push_back({data, packed ? DType::kU8 : v.type, flat, {1}});
-    }
-    jit::fill_parameters(program, views, {}, {}, jit::DataSet::kTimed, 1);
-    for (const jit::TensorView& view : views) keep_small(view);
-    return out;
-  }
-
- private:
-  /// Fixed by: a cache line.
-  static constexpr size_t kAlignment = 64;
-
-  /// Wide integers may be positions: 0 and 1 are so in nearly all tensors.
-  static void keep_small(const jit::TensorView& view) {
-    if (view.type != DType::kI64 && view.type != DType::kI32) return;
-    for (int64_t i = 0; i < view.elements(); ++i) {
-      jit::write_int(view.type, view.data, i, jit::read_int(view.type, view.data, i) & 1);
-    }
-  }
-
-  std::vector<int64_t> shape_of(const ops::GraphValue& v) const {
-    std::vector<int64_t> shape;
-    for (const ir::Expr& extent : v.shape) {
-      shape.push_back(ops::with_fixed_dims(extent, dims_)->i);
-    }
-    return shape;
-  }
-
-  /// As calls have it.
-  std::string_view name_of_given(const ops::GraphValue& v) const {
-    const auto at = file_.names.find(v.name);
-    return at == file_.names.end() ? v.name : at->second;
-  }
-
-  bool in_file(const ops::GraphValue& v) const {
-    const auto& own = file_.weight_names;
-    return std::find(own.begin(), own.end(), v.name) != own.end();
-  }
-
-  const ModelFile& file_;
-  const ops::Graph& graph_;
-  std::vector<ir::Dim> dims_;
-};
-
-/// A graph with all that it takes to run it.
-struct LoadedGraph {
-  std::shared_ptr<EngineState> engine;
-  ModelFile file;
-  std::string dims;
-  Tensors tensors;
-  std::shared_ptr<const ModelState> model;
-  double load_ms = 0;
-};
-
-Result<LoadedGraph> load(const Common& common, const std::vector<std::string>& words) {
-  LoadedGraph out;
-  auto engine = open_engine(common);
-  if (!engine) return engine.failure();
-  out.engine = std::move(*engine);
-  auto file = read_model_file(words[0], out.engine->library().get());
-  if (!file) return file.failure();
-  out.file = std::move(*file);
-  out.dims = fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " "));
-  const auto dims = bind_dims(out.file.graph, out.dims);
-  if (!dims) return dims.failure();
-  out.tensors = TensorMaker(out.file, *dims).run();
-  const auto begin = Clock::now();
-  auto model =
-      ModelState::load(*out.engine, out.file, {.dims = out.dims, .weights = out.tensors.weights});
-  if (!model) return model.failure();
-  out.load_ms = seconds_since(begin) * 1e3;
-  out.model = std::move(*model);
-  return out;
-}
-
-/// Times of whole calls, in microseconds.
-Result<Spread> time_calls(const ModelState& model, const Tensors& t) {
-  int64_t calls = 1;
-  std::vector<double> rounds;
-  for (int round = -1; round < kRounds; ++round) {
-    const auto begin = Clock::now();
-    for (int64_t i = 0; i < calls; ++i) {
-      if (auto f = model.run(t.inputs, t.outputs, {}); !f) return f.failure();
-    }
-    const double each = seconds_since(begin) / static_cast<double>(calls);
-    if (round >= 0) rounds.push_back(each * 1e6);
-    if (round < 0) calls = std::max<int64_t>(1, std::llround(kRoundSeconds / each));
-  }
-  return spread_of(std::move(rounds));
-}
 
 /// The elements of a dense tensor.
 std::vector<double> values_of(const TensorRef& t) {
@@ -238,10 +95,6 @@ Result<StepOutcome> try_step(const LoadedGraph& g, const ModelCall& call, bool c
   return out;
 }
 
-std::string kernel_name(const ModelStep& step) {
-  return fmt::format("{}", fmt::join(step.ops, "+"));
-}
-
 Json json_of(const ModelStep& step) {
   return {{"ops", step.ops},
           {"reads", step.reads},
@@ -270,21 +123,73 @@ std::string header(const LoadedGraph& g) {
                      g.file.graph.nodes.size(), memory_text(g.model->memory));
 }
 
+/// Inputs or outputs that have files, a line for each.
+std::string files_text(const LoadedGraph& g, bool outputs) {
+  std::string text;
+  for (const TensorFile& file : outputs ? g.outputs : g.inputs) {
+    for (const auto* list : {&g.tensors.weights, &g.tensors.inputs, &g.tensors.outputs}) {
+      if ((list == &g.tensors.outputs) != outputs) continue;
+      for (const NamedTensor& t : *list) {
+        if (t.name != file.tensor) continue;
+        text += fmt::format("  {:<9} {} {} {}\n", outputs ? "output" : "input", text_of(t),
+                            outputs ? "to" : "from", file.path);
+      }
+    }
+  }
+  return text;
+}
+
+/// The same as an object: files by tensor.
+Json files_json(const LoadedGraph& g, bool outputs) {
+  Json out = Json::object();
+  for (const TensorFile& file : outputs ? g.outputs : g.inputs) out[file.tensor] = file.path;
+  return out;
+}
+
+/// Measures the model and writes its report. The exit code.
+int write_html(const Common& common, const LoadedGraph& g, const std::string& path) {
+  // A path that cannot be written is told before anything is measured.
+  std::ofstream file(path, std::ios::binary);
+  const Failure unwritten{ErrorCode::kArgument, fmt::format("--html: {} cannot be written", path)};
+  if (!file) return report(common, unwritten);
+  const auto facts = model_report(g);
+  if (!facts) return report(common, facts.failure());
+  const std::string page = report_page(*facts);
+  file << page;
+  file.close();
+  if (!file) return report(common, unwritten);
+  if (common.json) {
+    print_line({{"html", path}, {"bytes", page.size()}});
+  } else {
+    std::cout << fmt::format("{}: {} kernels, {:.1f} us a call, {} bytes\n", path,
+                             g.model->calls.size(), (*facts)["time_us"].get<double>(), page.size());
+  }
+  return kExitOk;
+}
+
+/// Calls the model and writes the outputs that have files.
+Result<Done> write_results(const LoadedGraph& g) {
+  if (auto f = g.model->run(g.tensors.inputs, g.tensors.outputs, {}); !f) return f.failure();
+  return write_outputs(g);
+}
+
 }  // namespace
 
 bool names_graph(const std::vector<std::string>& words) {
   return !words.empty() && is_model_file(words[0]);
 }
 
-int run_graph(const Common& common, const std::vector<std::string>& words, bool check, bool time) {
-  const auto loaded = load(common, words);
+int run_graph(const Common& common, const ModelLine& line, bool check, bool time) {
+  const auto loaded = load_graph(common, line);
   if (!loaded) return report(common, loaded.failure());
   const LoadedGraph& g = *loaded;
-  Json object = {{"graph", g.file.graph.text},
-                 {"dims", g.dims},
-                 {"load_ms", g.load_ms},
-                 {"memory", json_of(g.model->memory)}};
-  if (!common.json) std::cout << header(g) << fmt::format("  load      {:.1f} ms\n", g.load_ms);
+  Json object = {{"graph", g.file.graph.text},     {"dims", g.dims},
+                 {"load_ms", g.load_ms},           {"memory", json_of(g.model->memory)},
+                 {"inputs", files_json(g, false)}, {"outputs", files_json(g, true)}};
+  if (!common.json) {
+    std::cout << header(g) << fmt::format("  load      {:.1f} ms\n", g.load_ms)
+              << files_text(g, false);
+  }
   bool right = true;
   double sum_us = 0;
   for (size_t i = 0; i < g.model->calls.size(); ++i) {
@@ -327,13 +232,16 @@ int run_graph(const Common& common, const std::vector<std::string>& words, bool 
                                text_of_time(whole->median, whole->low, whole->high), sum_us);
     }
   }
+  if (!g.outputs.empty()) {
+    if (auto f = write_results(g); !f) return report(common, f.failure());
+    if (!common.json) std::cout << files_text(g, true);
+  }
   if (common.json) print_line(object);
   return right ? kExitOk : kExitMismatch;
 }
 
-int tune_graph(const Common& common, const std::vector<std::string>& words,
-               const TuneOptions& options) {
-  const auto loaded = load(common, words);
+int tune_graph(const Common& common, const ModelLine& line, const TuneOptions& options) {
+  const auto loaded = load_graph(common, line);
   if (!loaded) return report(common, loaded.failure());
   const LoadedGraph& g = *loaded;
   if (!common.json) std::cout << header(g);
@@ -376,11 +284,11 @@ int tune_graph(const Common& common, const std::vector<std::string>& words,
   return kExitOk;
 }
 
-int show_graph(const Common& common, const std::vector<std::string>& words,
-               const GraphViews& views) {
-  const auto loaded = load(common, words);
+int show_graph(const Common& common, const ModelLine& line, const GraphViews& views) {
+  const auto loaded = load_graph(common, line);
   if (!loaded) return report(common, loaded.failure());
   const LoadedGraph& g = *loaded;
+  if (!views.html.empty()) return write_html(common, g, views.html);
   const bool kernels = !views.memory && !views.dot;
   if (common.json) {
     Json object = {

@@ -19,7 +19,9 @@ constexpr int kMostRunMs = 120'000;  // one run of a schedule by hand; longer is
 struct RunOptions {
   Common common;
   std::vector<std::string> words;
-  std::optional<std::string> schedule;  ///< for lines that have none
+  std::vector<std::string> dims;             ///< of --dim
+  std::vector<std::string> inputs, outputs;  ///< files of a model's tensors
+  std::optional<std::string> schedule;       ///< for lines that have none
   bool no_check = false;
   bool no_time = false;
 };
@@ -133,6 +135,26 @@ int run_line(const RunOptions& options, const std::string& text) {
   return kExitMismatch;
 }
 
+/// All lines of the words, or the model that they name.
+int run_words(const RunOptions& options) {
+  auto words = with_dims(options.words, options.dims);
+  if (!words) return report(options.common, words.failure());
+  if (names_graph(*words)) {
+    const ModelLine line{.words = *words, .inputs = options.inputs, .outputs = options.outputs};
+    return run_graph(options.common, line, !options.no_check, !options.no_time);
+  }
+  if (!options.inputs.empty() || !options.outputs.empty()) {
+    return report(options.common, {ErrorCode::kArgument,
+                                   "--input and --output are of models: name a FILE.graph or "
+                                   "FILE.onnx"});
+  }
+  const std::vector<std::string> lines = lines_of(*words);
+  if (lines.empty()) return report(options.common, no_problem("run"));
+  int exit = kExitOk;
+  for (const std::string& line : lines) exit = std::max(exit, run_line(options, line));
+  return exit;
+}
+
 constexpr const char* kRunFigures =
     "Times are medians with the middle half of the rounds; a round in which another process had a "
     "core is left out. The limit is the best that was ever measured of this machine, for as many "
@@ -147,17 +169,16 @@ void declare_run(CLI::App& app, int& exit) {
   app.add_option("problem", options->words,
                  "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not; or FILE.graph and its dims");
   add_schedule(app, options->schedule);
+  add_dims(app, options->dims);
+  app.add_option("--input", options->inputs,
+                 "Of a model: `x=x.npy`, the file of an input or of a graph's weight; those that "
+                 "have none are random")
+      ->allow_extra_args(false);
+  app.add_option("--output", options->outputs, "Of a model: `y=y.npy`, a file for an output")
+      ->allow_extra_args(false);
   app.add_flag("--no-check", options->no_check, "Do not compare with the reference");
   app.add_flag("--no-time", options->no_time, "Do not time");
-  app.callback([options, &exit] {
-    if (names_graph(options->words)) {
-      exit = run_graph(options->common, options->words, !options->no_check, !options->no_time);
-      return;
-    }
-    const std::vector<std::string> lines = lines_of(options->words);
-    if (lines.empty()) exit = report(options->common, no_problem("run"));
-    for (const std::string& line : lines) exit = std::max(exit, run_line(*options, line));
-  });
+  app.callback([options, &exit] { exit = std::max(exit, run_words(*options)); });
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ namespace {
 struct ShowOptions {
   Common common;
   std::vector<std::string> words;
-  std::string given;  ///< with --schedule: a schedule by hand, or the problem
+  std::vector<std::string> dims;  ///< of --dim
+  std::string given;              ///< with --schedule: a schedule by hand, or the problem
   bool schedule = false, ir = false, lir = false, source = false;
   bool assembly = false, report = false, why = false, halide = false;
   GraphViews views;  ///< of a model
@@ -162,10 +163,11 @@ int show_halide(const Common& common, const ReproLine& line) {
 }
 
 int show(ShowOptions& options) {
-  if (options.views.memory || options.views.dot) {
+  if (options.views.memory || options.views.dot || !options.views.html.empty()) {
     return report(options.common,
                   {ErrorCode::kArgument,
-                   "--memory and --graph are of models: name a FILE.graph or FILE.onnx"});
+                   "--memory and --graph are of models, and so is --html: name a FILE.graph or "
+                   "FILE.onnx"});
   }
   auto asked_line = shown_line(options);
   if (!asked_line) return report(options.common, asked_line.failure());
@@ -195,6 +197,15 @@ int show(ShowOptions& options) {
   return kExitOk;
 }
 
+/// Shows the problem or the model that the words name.
+int show_words(ShowOptions& options) {
+  auto words = with_dims(options.words, options.dims);
+  if (!words) return report(options.common, words.failure());
+  options.words = *std::move(words);
+  if (!names_graph(options.words)) return show(options);
+  return show_graph(options.common, {.words = options.words}, options.views);
+}
+
 void declare_show(CLI::App& app, int& exit) {
   auto options = std::make_shared<ShowOptions>();
   add_common(app, options->common);
@@ -216,14 +227,17 @@ void declare_show(CLI::App& app, int& exit) {
                "What each rule made of each stage, or why nothing; for the untuned schedule");
   app.add_flag("--report", options->report,
                "Counts, what binds, and how far from the limit the best known schedule is");
+  add_dims(app, options->dims);
   app.add_flag("--memory", options->views.memory,
                "Of a model: where the tensors between kernels lie, and when they live");
   app.add_flag("--graph", options->views.dot,
                "Of a model: kernels, nodes and tensors in Graphviz's DOT");
+  app.add_option("--html", options->views.html,
+                 "Of a model: a file for a page with its graph, its kernels' times and limits, its "
+                 "memory, and how they were tuned");
   app.callback([options, steps, &exit] {
     options->schedule = steps->count() > 0;
-    exit = names_graph(options->words) ? show_graph(options->common, options->words, options->views)
-                                       : show(*options);
+    exit = show_words(*options);
   });
 }
 

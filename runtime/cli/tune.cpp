@@ -25,6 +25,7 @@ namespace {
 struct TuneVerbOptions {
   Common common;
   std::vector<std::string> words;
+  std::vector<std::string> dims;  ///< of --dim
   std::string file;
   std::string log;
   std::string budget = "10s";
@@ -216,7 +217,7 @@ int tune_whole(const TuneVerbOptions& o) {
   }
   StopOnSignal stop;
   options->stop = stop.token();
-  return tune_graph(o.common, o.words, *options);
+  return tune_graph(o.common, {.words = o.words}, *options);
 }
 
 int tune_all(const TuneVerbOptions& o) {
@@ -291,7 +292,12 @@ void declare_tune(CLI::App& app, int& exit) {
       ->capture_default_str();
   app.add_option("--log", o->log, "A file for what is tried, one JSON object a line");
   app.add_flag("--again", o->again, "Search although the cache has a tuned record");
-  app.callback([o, &exit] { exit = std::max(exit, tune_all(*o)); });
+  add_dims(app, o->dims);
+  app.callback([o, &exit] {
+    auto words = with_dims(o->words, o->dims);
+    if (words) o->words = *std::move(words);
+    exit = std::max(exit, words ? tune_all(*o) : report(o->common, words.failure()));
+  });
 }
 
 }  // namespace
