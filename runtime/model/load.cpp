@@ -80,6 +80,7 @@ class ModelLoader {
     auto constants = Constants::take(graph_, options_);
     if (!constants) return constants.failure();
     constants_ = std::move(*constants);
+    if (options_.fuse) take_integers();
     if (auto f = check_dims(); !f) return f.failure();
     for (const ops::GraphValue& v : graph_.values) {
       if (auto f = check_extents(v); !f) return f.failure();
@@ -102,6 +103,14 @@ class ModelLoader {
 
   std::vector<std::vector<int>> groups() const {
     return options_.fuse ? ops::fused_groups(graph_, dims_) : ops::single_groups(graph_);
+  }
+
+  /// Before values are counted: some are added.
+  void take_integers() {
+    ops::KnownBytes known = constants_.known_bytes(graph_);
+    graph_ = ops::without_unread(
+        ops::with_integer_sums(ops::without_repeats(std::move(graph_)), dims_, std::move(known)));
+    homes_ = Homes(graph_.values.size());
   }
 
   Result<Done> simplify() {
