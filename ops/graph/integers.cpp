@@ -282,12 +282,14 @@ class NodeRewriter {
 
 }  // namespace
 
-Graph with_integer_sums(Graph graph, const std::vector<ir::Dim>& dims, KnownBytes known) {
+Graph with_integer_sums(Graph graph, const std::vector<ir::Dim>& dims, KnownBytes known,
+                        const IntegersGain& gains) {
   known.resize(graph.values.size());
   RewrittenGraph work(std::move(graph));
   std::vector<GraphNode> nodes;
   for (const GraphNode& node : work.from) {
     std::vector<GraphNode> made = NodeRewriter(work, node, dims, known).run();
+    if (!made.empty() && gains && !gains(work.graph, node, made.back())) made.clear();
     if (made.empty()) made.push_back(node);
     for (GraphNode& m : made) nodes.push_back(std::move(m));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,10 @@ Graph without_unread(Graph graph);
 /// Per value: the number that all elements of a constant of 8 bits are; none of other values.
 using KnownBytes = std::vector<std::optional<int>>;
 
+/// Is it of use that node `after` stands for `before`? Their values are those of the graph.
+using IntegersGain =
+    std::function<bool(const Graph&, const GraphNode& before, const GraphNode& after)>;
+
 /// Sums of products of numbers that 8 bits stand for are sums of integers, scaled once. With
 /// constants za, sa, B and sb
 ///   a[i,k] = (cast<f32>(A[i,k]) - cast<f32>(za[]))*sa[]
@@ -40,7 +45,9 @@ using KnownBytes = std::vector<std::optional<int>>;
 /// among its terms. The sum of integers is exact, and its product with the scales is rounded a few
 /// times. The sum of floats is rounded at each term, so results differ by that error.
 ///
-/// `dims` says what the graph's dims are, `known` what zero points are.
-Graph with_integer_sums(Graph graph, const std::vector<ir::Dim>& dims, KnownBytes known);
+/// `dims` says what the graph's dims are, `known` what zero points are. A node stays as it is where
+/// `gains` has false.
+Graph with_integer_sums(Graph graph, const std::vector<ir::Dim>& dims, KnownBytes known,
+                        const IntegersGain& gains = {});
 
 }  // namespace hone::ops

@@ -12,6 +12,7 @@
 #include "ops/graph/passes.h"
 #include "ops/graph/reading.h"
 #include "runtime/model/constants.h"
+#include "runtime/model/integers.h"
 #include "runtime/model/layout.h"
 #include "runtime/model/model_state.h"
 
@@ -109,7 +110,7 @@ class ModelLoader {
   void take_integers() {
     ops::KnownBytes known = constants_.known_bytes(graph_);
     graph_ = ops::without_unread(
-        ops::with_integer_sums(ops::without_repeats(std::move(graph_)), dims_, std::move(known)));
+        with_integers(ops::without_repeats(std::move(graph_)), dims_, std::move(known), engine_));
     homes_ = Homes(graph_.values.size());
   }
 
