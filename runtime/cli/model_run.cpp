@@ -29,6 +29,10 @@ constexpr double kRoundSeconds = 0.002;
 /// How far results may lie apart, as a share of the largest: kernels that add in another order.
 /// Chosen: sums of thousands of terms in f32 (not measured).
 constexpr double kTolerance = 1e-3;
+/// The same where values between nodes are rounded to 8 bits. A sum at the other side of a half is
+/// a step away, and results follow. Tuned on: ResNet-50, BERT and MobileNetV2 in 8 bits, where it
+/// is 0.005 to 0.007.
+constexpr double kByteTolerance = 2e-2;
 
 using Clock = std::chrono::steady_clock;
 
@@ -214,6 +218,15 @@ Result<double> difference(const LoadedGraph& g) {
   return most;
 }
 
+/// How far results of a graph may lie apart.
+double tolerance_of(const ops::Graph& graph) {
+  const bool bytes = std::any_of(graph.values.begin(), graph.values.end(), [](const auto& v) {
+    const bool byte = v.type == DType::kI8 || v.type == DType::kU8;
+    return v.kind == ops::GraphValue::kMade && byte;
+  });
+  return bytes ? kByteTolerance : kTolerance;
+}
+
 /// One kernel of the model by itself.
 struct StepOutcome {
   CheckOutcome check;
@@ -311,7 +324,7 @@ int run_graph(const Common& common, const std::vector<std::string>& words, bool 
   if (check) {
     const auto apart = difference(g);
     if (!apart) return report(common, apart.failure());
-    right &= *apart <= kTolerance;
+    right &= *apart <= tolerance_of(g.file.graph);
     object["difference"] = *apart;
     if (!common.json) {
       std::cout << fmt::format("  {:<9} at most {:.2g} of the largest element from node by node\n",

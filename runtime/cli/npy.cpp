@@ -191,10 +191,10 @@ class NpyFile {
     if (!is_type(header->descr, wanted)) return wrong_type(*header, wanted, type);
     const auto bytes = bytes_of(header->shape, unit_of(type));
     if (!bytes || static_cast<uint64_t>(*bytes) != left_) {
-      return wrong(fmt::format(
-          "{} bytes follow its header, and an array of {} and shape ({}) has {}", left_,
-          header->descr, fmt::join(header->shape, ", "),
-          bytes ? fmt::format("{}", *bytes) : "more than any file"));
+      return wrong(
+          fmt::format("{} bytes follow its header, and an array of {} and shape ({}) has {}", left_,
+                      header->descr, fmt::join(header->shape, ", "),
+                      bytes ? fmt::format("{}", *bytes) : "more than any file"));
     }
     NpyArray out;
     out.shape = header->shape;
@@ -238,11 +238,11 @@ class NpyFile {
     }
     unsigned char length[4] = {};
     if (!take(length, version == 1 ? 2 : 4)) return wrong("it ends within its header");
-    const size_t bytes = length[0] | size_t{length[1]} << 8 | size_t{length[2]} << 16 |
-        size_t{length[3]} << 24;
+    const size_t bytes =
+        length[0] | size_t{length[1]} << 8 | size_t{length[2]} << 16 | size_t{length[3]} << 24;
     if (bytes > kMostHeader) {
-      return wrong(fmt::format("its header says that it has {} bytes; {} are the most", bytes,
-                               kMostHeader));
+      return wrong(
+          fmt::format("its header says that it has {} bytes; {} are the most", bytes, kMostHeader));
     }
     text->resize(bytes);
     if (!take(text->data(), bytes)) {
@@ -294,9 +294,9 @@ Result<Done> write_npy(const std::string& path, const TensorRef& tensor) {
   std::vector<int64_t> shape;
   for (int i = 0; i < tensor.rank(); ++i) shape.push_back(tensor.extent(i));
   shape = npy_shape_of(tensor.type(), std::move(shape));
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                 npy_type_of(tensor.type()), fmt::join(shape, ", "),
-                                 shape.size() == 1 ? "," : "");
+  std::string text =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                  npy_type_of(tensor.type()), fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   const size_t before = kMagic.size() + 4;
   text.append(kHeaderUnit - (before + text.size() + 1) % kHeaderUnit, ' ');
   text += '\n';
