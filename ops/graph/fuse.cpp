@@ -194,10 +194,30 @@ class Fusion {
     return facts(n).light && reads_plainly(n, v);
   }
 
-  /// Of contractions nothing but what is computed of them at once leaves a group.
+  /// Does another reader of `v` wait for a contraction behind node `n`? Then `v` leaves the group.
+  bool is_read_later(int n, int v) const {
+    std::set<int> seen;
+    const std::vector<int>& readers = value(v).readers;
+    return std::any_of(readers.begin(), readers.end(),
+                       [&](int r) { return r > n && needs_contraction(r, n, seen); });
+  }
+
+  /// Does a node read what a contraction behind node `n` makes, or what is made of that?
+  bool needs_contraction(int reader, int n, std::set<int>& seen) const {
+    return std::any_of(node(reader).reads.begin(), node(reader).reads.end(), [&](int v) {
+      const int m = maker(v);
+      if (m <= n || !seen.insert(m).second) return false;
+      return !facts(m).light || needs_contraction(m, n, seen);
+    });
+  }
+
+  /// Of contractions nothing but what is computed of them at once leaves a group. A result that
+  /// leaves is read by others then, and nothing else is made of it: kernels of two results are
+  /// slow.
   bool joins_heavy(int n, int v) const {
     const GraphValue& read = value(v);
     if (read.output || node(n).makes.size() != 1 || node(n).makes[0] < 0) return false;
+    if (is_read_later(n, v)) return false;
     const bool moves = facts(n).moves >= 0 && read.readers.size() == 1 && reads_plainly(n, v);
     return moves || std::all_of(read.readers.begin(), read.readers.end(), [&](int r) {
              return goes_along(r, v) && node(r).makes.size() == 1 && node(r).makes[0] >= 0 &&

@@ -339,7 +339,13 @@ class GroupWriter {
   std::map<std::string, std::string> own_names_;  ///< of these, by their texts
 };
 
-/// The op of a node alone, with what its dims, parameters and dtypes are here.
+bool is_plain(const GraphNode& node) {
+  const auto omitted = [](int v) { return v < 0; };
+  return node.plain && std::none_of(node.makes.begin(), node.makes.end(), omitted);
+}
+
+}  // namespace
+
 Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
                            const std::vector<ir::Dim>& dims, const Library* library) {
   const Definition& d = *node.op.definition;
@@ -363,13 +369,6 @@ Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
   }
   return make_problem(node.op, words + constants + orders, library);
 }
-
-bool is_plain(const GraphNode& node) {
-  const auto omitted = [](int v) { return v < 0; };
-  return node.plain && std::none_of(node.makes.begin(), node.makes.end(), omitted);
-}
-
-}  // namespace
 
 Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
                          const std::vector<ir::Dim>& dims, const Library* library) {

@@ -24,4 +24,8 @@ struct Group {
 Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
                          const std::vector<ir::Dim>& dims, const Library* library);
 
+/// The problem of a plain node by itself. `graph` has its values, and perhaps not the node.
+Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
+                           const std::vector<ir::Dim>& dims, const Library* library);
+
 }  // namespace hone::ops

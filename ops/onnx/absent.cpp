@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for the reader in a build without protozero.
+// Stands in for the reader and the writer in a build without protozero.
 #include "ops/onnx/read.h"
+#include "ops/onnx/write.h"
 
 namespace hone::onnx {
 namespace {
@@ -16,5 +17,10 @@ Failure absent() {
 Result<Model> read(std::string_view, const std::filesystem::path&) { return absent(); }
 Result<Model> read_file(const std::filesystem::path&) { return absent(); }
 Result<Tensor> read_tensor_file(const std::filesystem::path&) { return absent(); }
+Result<std::string> edited(std::string_view, const Edits&) { return absent(); }
+Result<Done> write_edited(const std::filesystem::path&, const std::filesystem::path&,
+                          const Edits&) {
+  return absent();
+}
 
 }  // namespace hone::onnx

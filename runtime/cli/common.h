@@ -87,5 +87,6 @@ extern const Verb kFuzzVerb;
 extern const Verb kTargetVerb;
 extern const Verb kOpsVerb;
 extern const Verb kGradVerb;
+extern const Verb kQuantizeVerb;
 
 }  // namespace hone::runtime

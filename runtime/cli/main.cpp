@@ -9,8 +9,9 @@ namespace {
 
 using namespace hone::runtime;
 
-constexpr const Verb* kVerbs[] = {&kRunVerb,  &kTuneVerb,   &kShowVerb, &kCacheVerb, &kBenchVerb,
-                                  &kFuzzVerb, &kTargetVerb, &kOpsVerb,  &kGradVerb};
+constexpr const Verb* kVerbs[] = {&kRunVerb,   &kTuneVerb,    &kShowVerb,   &kCacheVerb,
+                                  &kBenchVerb, &kFuzzVerb,    &kTargetVerb, &kOpsVerb,
+                                  &kGradVerb,  &kQuantizeVerb};
 
 }  // namespace
 

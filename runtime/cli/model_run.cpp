@@ -26,6 +26,10 @@ namespace {
 /// How far results may lie apart, as a share of the largest: kernels that add in another order.
 /// Chosen: sums of thousands of terms in f32 (not measured).
 constexpr double kTolerance = 1e-3;
+/// The same where values between nodes are rounded to 8 bits. A sum at the other side of a half is
+/// a step away, and results follow. Tuned on: ResNet-50, BERT and MobileNetV2 in 8 bits, where it
+/// is 0.005 to 0.007.
+constexpr double kByteTolerance = 2e-2;
 
 /// The elements of a dense tensor.
 std::vector<double> values_of(const TensorRef& t) {
@@ -69,6 +73,15 @@ Result<double> difference(const LoadedGraph& g) {
     if (apart_by > 0) most = std::max(most, apart_by / largest);
   }
   return most;
+}
+
+/// How far results of a graph may lie apart.
+double tolerance_of(const ops::Graph& graph) {
+  const bool bytes = std::any_of(graph.values.begin(), graph.values.end(), [](const auto& v) {
+    const bool byte = v.type == DType::kI8 || v.type == DType::kU8;
+    return v.kind == ops::GraphValue::kMade && byte;
+  });
+  return bytes ? kByteTolerance : kTolerance;
 }
 
 /// One kernel of the model by itself.
@@ -216,7 +229,7 @@ int run_graph(const Common& common, const ModelLine& line, bool check, bool time
   if (check) {
     const auto apart = difference(g);
     if (!apart) return report(common, apart.failure());
-    right &= *apart <= kTolerance;
+    right &= *apart <= tolerance_of(g.file.graph);
     object["difference"] = *apart;
     if (!common.json) {
       std::cout << fmt::format("  {:<9} at most {:.2g} of the largest element from node by node\n",

@@ -70,6 +70,23 @@ Result<Constants> Constants::take(const ops::Graph& graph, const ModelOptions& o
   return Failure{ErrorCode::kArgument, fmt::format("weights of `{}`:{}", graph.name, wrong)};
 }
 
+ops::KnownBytes Constants::known_bytes(const ops::Graph& graph) const {
+  ops::KnownBytes out(graph.values.size());
+  for (const auto& [v, t] : tensors_) {
+    const bool byte = t.type() == DType::kI8 || t.type() == DType::kU8;
+    if (!byte || t.rank() > 1 || t.count() > kMostMore || t.count() == 0) continue;
+    const int64_t step = t.rank() == 1 ? t.stride(0) : 1;
+    const auto* data = static_cast<const uint8_t*>(t.data());
+    bool one = true;
+    for (int64_t i = 1; i < t.count(); ++i) one &= data[i * step] == data[0];
+    if (one) {
+      out[static_cast<size_t>(v)] =
+          t.type() == DType::kI8 ? static_cast<int8_t>(data[0]) : static_cast<int>(data[0]);
+    }
+  }
+  return out;
+}
+
 bool Constants::folds(const ops::Graph& graph, const ops::GraphNode& node,
                       const std::vector<ir::Dim>& dims) const {
   int64_t read = 0, made = 0;

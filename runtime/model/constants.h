@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "include/hone/model.h"
-#include "ops/graph/graph.h"
+#include "ops/graph/passes.h"
 #include "runtime/engine/engine_state.h"
 
 namespace hone::runtime {
@@ -20,6 +20,9 @@ class Constants {
 
   /// Of a value that is one.
   const TensorRef& at(int v) const { return tensors_.at(v); }
+
+  /// Of small constants of 8 bits.
+  ops::KnownBytes known_bytes(const ops::Graph& graph) const;
 
   /// Computes what is made of constants alone, where it is no much larger than they are. Its values
   /// are constants then, and its nodes are gone:

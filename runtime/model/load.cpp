@@ -12,6 +12,7 @@
 #include "ops/graph/passes.h"
 #include "ops/graph/reading.h"
 #include "runtime/model/constants.h"
+#include "runtime/model/integers.h"
 #include "runtime/model/layout.h"
 #include "runtime/model/model_state.h"
 
@@ -80,6 +81,7 @@ class ModelLoader {
     auto constants = Constants::take(graph_, options_);
     if (!constants) return constants.failure();
     constants_ = std::move(*constants);
+    if (options_.fuse) take_integers();
     if (auto f = check_dims(); !f) return f.failure();
     for (const ops::GraphValue& v : graph_.values) {
       if (auto f = check_extents(v); !f) return f.failure();
@@ -102,6 +104,14 @@ class ModelLoader {
 
   std::vector<std::vector<int>> groups() const {
     return options_.fuse ? ops::fused_groups(graph_, dims_) : ops::single_groups(graph_);
+  }
+
+  /// Before values are counted: some are added.
+  void take_integers() {
+    ops::KnownBytes known = constants_.known_bytes(graph_);
+    graph_ = ops::without_unread(
+        with_integers(ops::without_repeats(std::move(graph_)), dims_, std::move(known), engine_));
+    homes_ = Homes(graph_.values.size());
   }
 
   Result<Done> simplify() {

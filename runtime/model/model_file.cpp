@@ -64,20 +64,27 @@ Result<ops::ImportedConstants> constants_of(std::span<const NamedTensor> known) 
 
 Result<ModelFile> read_onnx(const std::string& path, const ops::Library* library,
                             std::span<const NamedTensor> known) {
-  const auto constants = constants_of(known);
-  if (!constants) return constants.failure();
   auto model = onnx::read_file(path);
   if (!model) return model.failure();
-  const auto owned = std::make_shared<const onnx::Model>(std::move(*model));
-  auto imported = ops::import_onnx(*owned, *constants);
+  return model_of_onnx(std::make_shared<const onnx::Model>(std::move(*model)), path, library,
+                       known);
+}
+
+}  // namespace
+
+Result<ModelFile> model_of_onnx(std::shared_ptr<const onnx::Model> model, const std::string& origin,
+                                const ops::Library* library, std::span<const NamedTensor> known) {
+  const auto constants = constants_of(known);
+  if (!constants) return constants.failure();
+  auto imported = ops::import_onnx(*model, *constants);
   if (!imported) {
-    return Failure{imported.failure().code, path + ": " + imported.failure().message};
+    return Failure{imported.failure().code, origin + ": " + imported.failure().message};
   }
-  auto graph = ops::parse_graph(imported->text, path + " as a graph", library);
+  auto graph = ops::parse_graph(imported->text, origin + " as a graph", library);
   if (!graph) return graph.failure();
   ModelFile out;
   out.graph = std::move(*graph);
-  out.kept.push_back(owned);
+  out.kept.push_back(std::move(model));
   out.weight_names.reserve(imported->weights.size());
   for (const ops::ImportedWeight& w : imported->weights) {
     out.weight_names.push_back(w.name);
@@ -89,8 +96,6 @@ Result<ModelFile> read_onnx(const std::string& path, const ops::Library* library
   }
   return out;
 }
-
-}  // namespace
 
 bool is_model_file(std::string_view path) {
   return path.ends_with(kGraph) || path.ends_with(kOnnx);

@@ -9,6 +9,7 @@
 
 #include "include/hone/model.h"
 #include "ops/graph/graph.h"
+#include "ops/onnx/model.h"
 
 namespace hone::runtime {
 
@@ -27,6 +28,11 @@ struct ModelFile {
 /// inputs of the latter that become constants.
 Result<ModelFile> read_model_file(const std::string& path, const ops::Library* library,
                                   std::span<const NamedTensor> known = {});
+
+/// The same of a model of ONNX at hand; `origin` names it in errors.
+Result<ModelFile> model_of_onnx(std::shared_ptr<const onnx::Model> model, const std::string& origin,
+                                const ops::Library* library,
+                                std::span<const NamedTensor> known = {});
 
 /// Whether the name ends as such a file's does.
 bool is_model_file(std::string_view path);

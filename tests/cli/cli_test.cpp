@@ -88,8 +88,8 @@ TEST_CASE("cli: user errors end with 2 and say where") {
   CHECK(json.code == 2);
   CHECK(json.has("{\"error\":\""));
   CHECK(hone("--help").code == 0);
-  for (const char* verb :
-       {"run", "tune", "show", "cache", "cache export", "bench", "fuzz", "target", "ops", "grad"}) {
+  for (const char* verb : {"run", "tune", "show", "cache", "cache export", "bench", "fuzz",
+                           "target", "ops", "grad", "quantize"}) {
     CHECK(hone(std::string(verb) + " --help").has("--help"));
   }
 }

@@ -75,6 +75,17 @@ TEST_CASE("graph passes: no group waits for what waits for it") {
                   "b = matmul(a, w); m = mean(b); y = less(a, m) }") == Groups{{0}, {1}, {2, 3}});
 }
 
+TEST_CASE("graph passes: a product whose result is read later leaves one result") {
+  // The sum waits for the second product, so `b` leaves and `c` has a kernel of its own.
+  CHECK(groups_of("graph g(x: f32[N,N], w: f32[N,N]) -> (y: f32[N,N]) { a = matmul(x, w); "
+                  "b = relu(a); c = tanh(b); d = matmul(c, w); y = add(b, d) }") ==
+        Groups{{0, 1}, {2}, {3, 4}});
+  // What is made of both at once stays with them.
+  CHECK(groups_of("graph g(x: f32[N,N], w: f32[N,N]) -> (y: f32[N,N]) { a = matmul(x, w); "
+                  "b = relu(a); c = tanh(b); d = sigmoid(c); y = add(b, d) }") ==
+        Groups{{0, 1, 2, 3, 4}});
+}
+
 TEST_CASE("graph passes: what only moves elements joins its reader, or its maker") {
   CHECK(groups_of("graph g(x: f32[B,M,K], z: f32[B,N,K]) -> (y: f32[B,M,N]) { t = turned(z); "
                   "y = products(x, t) }") == Groups{{0, 1}});
