@@ -39,8 +39,8 @@ using Kernel = std::shared_ptr<const KernelState>;
 /// One compile without a given schedule.
 class Choice {
  public:
-  Choice(EngineState* engine, const ops::Problem& problem)
-      : engine_(engine), problem_(problem), key_(engine->key_of(problem.text)) {}
+  Choice(EngineState* engine, const ops::Problem& problem, const schedules::Scheduled* derived)
+      : engine_(engine), problem_(problem), derived_(derived), key_(engine->key_of(problem.text)) {}
 
   Result<Kernel> run() {
     if (auto record = engine_->cache->best(key_)) {
@@ -103,7 +103,8 @@ class Choice {
   /// schedule of those rules that give a legal one.
   std::optional<Kernel> attempt_default(std::string* tried) {
     BuildInput in = input("", Source::kDefault);
-    in.scheduled = schedules::analytic_schedule(problem_.program, engine_->target);
+    in.scheduled =
+        derived_ ? *derived_ : schedules::analytic_schedule(problem_.program, engine_->target);
     in.schedule = *tried = in.scheduled->schedule.text();
     if (quarantined(in.schedule)) {
       tell_quarantined(in.schedule);
@@ -267,6 +268,7 @@ class Choice {
 
   EngineState* engine_;
   const ops::Problem& problem_;
+  const schedules::Scheduled* derived_;
   Key key_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::optional<std::vector<Record>> quarantine_;  ///< of this key, once it was asked for
@@ -275,8 +277,9 @@ class Choice {
 
 }  // namespace
 
-Result<Kernel> choose_kernel(EngineState* engine, const ops::Problem& problem) {
-  return Choice(engine, problem).run();
+Result<Kernel> choose_kernel(EngineState* engine, const ops::Problem& problem,
+                             const schedules::Scheduled* derived) {
+  return Choice(engine, problem, derived).run();
 }
 
 }  // namespace hone::runtime

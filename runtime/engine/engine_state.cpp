@@ -193,16 +193,18 @@ Failure EngineState::bug(const std::string& what, const std::string& repro) cons
 }
 
 Result<EngineState::Kernel> EngineState::compile(Result<ops::Problem> problem,
-                                                 const CompileOptions& options) {
+                                                 const CompileOptions& options,
+                                                 const schedules::Scheduled* derived) {
   if (!problem) return problem.failure();
   const std::string name =
       options.schedule.empty() ? problem->text : problem->text + " | " + options.schedule;
-  return single_flight(name, *problem, options);
+  return single_flight(name, *problem, options, derived);
 }
 
 Result<EngineState::Kernel> EngineState::single_flight(const std::string& name,
                                                        const ops::Problem& problem,
-                                                       const CompileOptions& options) {
+                                                       const CompileOptions& options,
+                                                       const schedules::Scheduled* derived) {
   std::promise<Result<Kernel>> promise;
   std::shared_future<Result<Kernel>> flight;
   bool ours = false;
@@ -225,7 +227,7 @@ Result<EngineState::Kernel> EngineState::single_flight(const std::string& name,
   if (!ours) return flight.get();
   // Those who wait are told whatever happens.
   Result<Kernel> built = guarded_door(
-      problem.text, [&] { return build(problem, options); },
+      problem.text, [&] { return build(problem, options, derived); },
       [&](const std::string& what) -> Result<Kernel> {
         return bug(what, problem.text + " | " + target_text + " | " + options.schedule);
       });
@@ -239,10 +241,11 @@ Result<EngineState::Kernel> EngineState::single_flight(const std::string& name,
 }
 
 Result<EngineState::Kernel> EngineState::build(const ops::Problem& problem,
-                                               const CompileOptions& options) {
+                                               const CompileOptions& options,
+                                               const schedules::Scheduled* derived) {
   Result<Kernel> built = Failure{};
   if (options.schedule.empty()) {
-    built = choose_kernel(this, problem);
+    built = choose_kernel(this, problem, derived);
   } else {
     built = compile_given(problem, options.schedule);
   }

@@ -49,7 +49,9 @@ struct EngineState {
   using Kernel = std::shared_ptr<const KernelState>;
   /// The kernel of a problem's text, from the map or built by one of the callers.
   Result<Kernel> compile(std::string_view text, const CompileOptions& options);
-  Result<Kernel> compile(Result<ops::Problem> problem, const CompileOptions& options);
+  /// `derived` is what the rules derive for the problem, where the caller has it.
+  Result<Kernel> compile(Result<ops::Problem> problem, const CompileOptions& options,
+                         const schedules::Scheduled* derived = nullptr);
   /// The kernel of a schedule by hand, which may be the empty one: every loop as it stands.
   Result<Kernel> compile_given(const ops::Problem& problem, const std::string& schedule);
   /// Searches a schedule for a problem; see Engine::tune.
@@ -64,11 +66,12 @@ struct EngineState {
   Key key_of(const std::string& problem) const;
 
  private:
-  Result<Kernel> build(const ops::Problem& problem, const CompileOptions& options);
+  Result<Kernel> build(const ops::Problem& problem, const CompileOptions& options,
+                       const schedules::Scheduled* derived);
   /// Tells the host of a bug, and is what the caller gets.
   Failure bug(const std::string& what, const std::string& repro) const;
   Result<Kernel> single_flight(const std::string& name, const ops::Problem& problem,
-                               const CompileOptions& options);
+                               const CompileOptions& options, const schedules::Scheduled* derived);
 
   std::mutex mutex_;
   std::shared_ptr<const ops::Library> library_;
@@ -79,8 +82,9 @@ struct EngineState {
 };
 
 /// How a problem without a given schedule gets its kernel: the best record, else a near one
-/// adapted, else the default.
-Result<std::shared_ptr<const KernelState>> choose_kernel(EngineState* engine,
-                                                         const ops::Problem& problem);
+/// adapted, else the default. `derived` is what the rules derive for it, or null.
+Result<std::shared_ptr<const KernelState>> choose_kernel(
+    EngineState* engine, const ops::Problem& problem,
+    const schedules::Scheduled* derived = nullptr);
 
 }  // namespace hone::runtime

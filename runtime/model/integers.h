@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ops/graph/passes.h"
-#include "runtime/engine/engine_state.h"
+#include "runtime/model/drafts.h"
 
 namespace hone::runtime {
 
@@ -12,6 +12,6 @@ namespace hone::runtime {
 /// is unless an untuned kernel has dot product instructions for integers, or takes less time by the
 /// cost model.
 ops::Graph with_integers(ops::Graph graph, const std::vector<ir::Dim>& dims, ops::KnownBytes known,
-                         EngineState& engine);
+                         KernelDrafts& drafts);
 
 }  // namespace hone::runtime

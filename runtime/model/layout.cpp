@@ -3,21 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <string>
 
-#include "ops/graph/group.h"
 #include "ops/graph/orders.h"
-#include "schedules/model/model.h"
-#include "schedules/space/space.h"
 
 namespace hone::runtime {
 namespace {
 
 class Layout {
  public:
-  Layout(ops::Graph graph, const std::vector<ir::Dim>& dims, EngineState& engine)
-      : graph_(std::move(graph)), dims_(dims), engine_(engine), library_(engine.library()) {}
+  Layout(ops::Graph graph, const std::vector<ir::Dim>& dims, KernelDrafts& drafts)
+      : graph_(std::move(graph)), dims_(dims), drafts_(drafts) {}
 
   ops::Graph run(const std::vector<std::vector<int>>& groups) {
     for (const std::vector<int>& set : ops::image_sets(graph_, groups, dims_)) {
@@ -52,34 +47,23 @@ class Layout {
   double cycles(const std::vector<const std::vector<int>*>& groups) {
     double sum = 0;
     for (const std::vector<int>* nodes : groups) {
-      const auto group = ops::make_group(graph_, *nodes, dims_, library_.get());
+      const auto& group = drafts_.group(graph_, *nodes);
       if (!group) return INFINITY;
-      const auto [known, fresh] = known_.emplace(group->problem.text, 0);
-      if (fresh) known->second = estimate(group->problem.program);
-      sum += known->second;
+      sum += drafts_.of(group->problem).cycles;
     }
     return sum;
   }
 
-  /// Of the untuned kernel, in cycles.
-  double estimate(const ir::Program& program) const {
-    const ir::Target& target = engine_.target;
-    const auto scheduled = schedules::apply(program, schedules::default_schedule(program, target));
-    return scheduled ? schedules::estimate(*scheduled, target) : INFINITY;
-  }
-
   ops::Graph graph_;
   const std::vector<ir::Dim>& dims_;
-  EngineState& engine_;
-  std::shared_ptr<const ops::Library> library_;
-  std::map<std::string, double> known_;  ///< by the problem's text
+  KernelDrafts& drafts_;
 };
 
 }  // namespace
 
 ops::Graph with_orders(ops::Graph graph, const std::vector<std::vector<int>>& groups,
-                       const std::vector<ir::Dim>& dims, EngineState& engine) {
-  return Layout(std::move(graph), dims, engine).run(groups);
+                       const std::vector<ir::Dim>& dims, KernelDrafts& drafts) {
+  return Layout(std::move(graph), dims, drafts).run(groups);
 }
 
 }  // namespace hone::runtime

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "ops/graph/graph.h"
-#include "runtime/engine/engine_state.h"
+#include "runtime/model/drafts.h"
 
 namespace hone::runtime {
 
@@ -15,6 +14,6 @@ namespace hone::runtime {
 /// Values that windows slide over have their dims as declared or channels last, all that stand
 /// between groups together.
 ops::Graph with_orders(ops::Graph graph, const std::vector<std::vector<int>>& groups,
-                       const std::vector<ir::Dim>& dims, EngineState& engine);
+                       const std::vector<ir::Dim>& dims, KernelDrafts& drafts);
 
 }  // namespace hone::runtime

@@ -65,6 +65,7 @@ class ModelLoader {
     auto dims = bind_dims(graph_, options_.dims);
     if (!dims) return dims.failure();
     dims_ = std::move(*dims);
+    drafts_.emplace(dims_, engine_);
     model_->services = engine_.services;
     model_->text = graph_.text;
     for (const ir::Dim& d : dims_) {
@@ -89,7 +90,7 @@ class ModelLoader {
     }
     if (auto f = simplify(); !f) return f.failure();
     std::vector<std::vector<int>> all = groups();
-    if (options_.fuse) graph_ = with_orders(std::move(graph_), all, dims_, engine_);
+    if (options_.fuse) graph_ = with_orders(std::move(graph_), all, dims_, *drafts_);
     for (std::vector<int>& nodes : all) {
       if (nodes.size() == 1 && shares_memory(nodes[0])) continue;
       if (auto f = add_call(std::move(nodes)); !f) return f.failure();
@@ -110,7 +111,7 @@ class ModelLoader {
   void take_integers() {
     ops::KnownBytes known = constants_.known_bytes(graph_);
     graph_ = ops::without_unread(
-        with_integers(ops::without_repeats(std::move(graph_)), dims_, std::move(known), engine_));
+        with_integers(ops::without_repeats(std::move(graph_)), dims_, std::move(known), *drafts_));
     homes_ = Homes(graph_.values.size());
   }
 
@@ -202,11 +203,10 @@ class ModelLoader {
   }
 
   Result<Done> add_call(std::vector<int> nodes) {
-    std::shared_ptr<const ops::Library> library = engine_.library();
-    auto group = ops::make_group(graph_, nodes, dims_, library.get());
+    const Result<ops::Group>& group = drafts_->group(graph_, nodes);
     if (!group && nodes.size() > 1) return add_apart(nodes);
     if (!group) return in_node(group.failure(), nodes[0]);
-    auto kernel = engine_.compile(Result<ops::Problem>(group->problem), CompileOptions());
+    auto kernel = engine_.compile(group->problem, CompileOptions(), drafts_->known(group->problem));
     if (!kernel) return in_node(kernel.failure(), nodes[0]);
     ModelCall call;
     call.kernel = *kernel;
@@ -217,7 +217,7 @@ class ModelLoader {
       }
     }
     add_step(*group, call);
-    call.nodes = std::move(group->nodes);
+    call.nodes = group->nodes;
     model_->calls.push_back(std::move(call));
     return Done();
   }
@@ -319,6 +319,7 @@ class ModelLoader {
   ops::Graph graph_;
   const ModelOptions& options_;
   std::vector<ir::Dim> dims_;
+  std::optional<KernelDrafts> drafts_;
   Constants constants_;
   Homes homes_;
   std::shared_ptr<ModelState> model_ = std::make_shared<ModelState>();

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/model/drafts.h"
+
+#include <algorithm>
+
+#include "schedules/model/model.h"
+#include "schedules/space/space.h"
+
+namespace hone::runtime {
+
+const Result<ops::Group>& KernelDrafts::group(const ops::Graph& graph,
+                                              const std::vector<int>& nodes) {
+  std::vector<int> key = nodes;
+  for (const int n : nodes) {
+    const ops::GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+    for (const auto* side : {&node.reads, &node.makes}) {
+      for (const int v : *side) {
+        // No node, dim or value has the number -1.
+        key.push_back(-1);
+        if (v < 0) continue;
+        const std::vector<int>& order = graph.values[static_cast<size_t>(v)].order;
+        key.insert(key.end(), order.begin(), order.end());
+      }
+    }
+  }
+  const auto known = groups_.find(key);
+  if (known != groups_.end()) return known->second;
+  return groups_.emplace(std::move(key), ops::make_group(graph, nodes, dims_, library_.get()))
+      .first->second;
+}
+
+const KernelDraft& KernelDrafts::of(const ops::Problem& problem) {
+  const auto [at, fresh] = drafts_.try_emplace(problem.text);
+  if (!fresh) return at->second;
+  KernelDraft& draft = at->second;
+  draft.scheduled = schedules::analytic_schedule(problem.program, engine_.target);
+  draft.cycles = schedules::estimate(draft.scheduled.program, engine_.target);
+  for (const ir::Stage& s : draft.scheduled.program.stages) {
+    draft.dots |= std::any_of(s.loops.begin(), s.loops.end(),
+                              [](const ir::Loop& l) { return l.mark == ir::Mark::kTensor; });
+  }
+  return draft;
+}
+
+const schedules::Scheduled* KernelDrafts::known(const ops::Problem& problem) const {
+  const auto at = drafts_.find(problem.text);
+  return at == drafts_.end() ? nullptr : &at->second.scheduled;
+}
+
+}  // namespace hone::runtime

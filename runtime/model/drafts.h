@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/graph/group.h"
+#include "runtime/engine/engine_state.h"
+#include "schedules/schedule.h"
+
+namespace hone::runtime {
+
+/// An untuned kernel before it is compiled.
+struct KernelDraft {
+  schedules::Scheduled scheduled;  ///< as the rules derive it
+  double cycles = 0;               ///< of a call by the estimate; infinite where it does not lower
+  bool dots = false;               ///< it has dot product instructions
+};
+
+/// The kernels of a model while it is loaded. Passes compare forms of the graph by what would run,
+/// and what they asked for is made once: problems of groups, and schedules of problems.
+class KernelDrafts {
+ public:
+  /// Both outlive the drafts.
+  KernelDrafts(const std::vector<ir::Dim>& dims, EngineState& engine)
+      : dims_(dims), engine_(engine), library_(engine.library()) {}
+
+  const ops::Library* library() const { return library_.get(); }
+  /// Nodes of a graph as one problem; see ops::make_group. From the first call on the nodes and
+  /// values of the graph stay, orders of values aside.
+  const Result<ops::Group>& group(const ops::Graph& graph, const std::vector<int>& nodes);
+  const KernelDraft& of(const ops::Problem& problem);
+  /// What the rules derive for a problem, if a pass asked for it; else null.
+  const schedules::Scheduled* known(const ops::Problem& problem) const;
+
+ private:
+  const std::vector<ir::Dim>& dims_;
+  EngineState& engine_;
+  std::shared_ptr<const ops::Library> library_;
+  std::map<std::vector<int>, Result<ops::Group>> groups_;  ///< by nodes and orders of their values
+  std::map<std::string, KernelDraft> drafts_;              ///< by the problem's text
+};
+
+}  // namespace hone::runtime
