@@ -13,9 +13,10 @@ using namespace ir;
 
 namespace {
 
-/// Parts that a loop is cut into at most: beyond that, copies of the body cost more than tests.
-/// Chosen: four conditions with two borders each (not measured).
-constexpr size_t kMostParts = 9;
+/// Parts of a loop beyond which it is not cut further. A row out of many tensors has a part for
+/// each, and one for each border.
+/// Chosen: a row out of 32 tensors (not measured).
+constexpr size_t kMostParts = 64;
 
 bool is_index_comparison(const Expr& e) {
   const bool compares =
