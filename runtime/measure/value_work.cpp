@@ -108,7 +108,9 @@ ValueWork::ValueWork(const ir::Program& program, const ir::Target& target, const
 void ValueWork::add_reduction(const ir::Stage& stage) {
   if (is_closed(stage.value)) return;  // what indices tell of a sum may be known beforehand
   const double points = apart(stage.value, kMostApart, [&](const ir::Expr& e) {
-    return std::min(domain_.points(moving(e)), varying(e, moving(e)) + 1);
+    const Told by = told(e);
+    return std::min({domain_.points(moving(e)), by.choices * domain_.points(by.outside),
+                     varying(e, moving(e)) + 1});
   });
   const double n = share_ * std::min(points, distinct_terms(stage));
   operations += n;
@@ -265,26 +267,33 @@ double ValueWork::varying(const ir::Expr& e, const Vars& names) const {
   return std::min(least, sum);
 }
 
-double ValueWork::times_together(const ir::Expr& e) const {
-  Vars beside, outside;
-  double elements = 1, choices = 1;
-  std::set<std::string> loads;
+ValueWork::Told ValueWork::told(const ir::Expr& e) const {
+  Told out;
+  std::set<std::string> known;
   const auto look = [&](const auto& self, const ir::Expr& x) -> void {
-    if (x->op == ir::Op::kVar) beside.insert(x->name), outside.insert(x->name);
+    if (x->op == ir::Op::kVar) out.beside.insert(x->name), out.outside.insert(x->name);
     if (x->op == ir::Op::kLoad) {
       const ir::Buffer* b = program_.buffer(x->name);
-      move(x, outside);
-      if (!loads.insert(ir::print(x)).second) return;
-      if (b) elements *= elements_of(*b, {x->args.data(), b->shape.size()}, domain_);
+      move(x, out.outside);
+      if (!known.insert(ir::print(x)).second) return;
+      if (b) out.elements *= elements_of(*b, {x->args.data(), b->shape.size()}, domain_);
       return;
     }
-    const bool chosen = is_chosen_by_indices(x);
-    if (chosen) choices *= 2;
-    for (size_t i = chosen ? 1 : 0; i < x->args.size(); ++i) self(self, x->args[i]);
+    if (x->type == DType::kBool && is_closed(x)) {
+      if (known.insert(ir::print(x)).second) out.choices *= 2;
+      return;
+    }
+    for (const ir::Expr& a : x->args) self(self, a);
   };
   look(look, e);
-  return std::min({domain_.points(moving(e)), choices * domain_.points(outside),
-                   choices * elements * domain_.points(beside), varying(e, moving(e)) + 1});
+  return out;
+}
+
+double ValueWork::times_together(const ir::Expr& e) const {
+  const Told by = told(e);
+  return std::min({domain_.points(moving(e)), by.choices * domain_.points(by.outside),
+                   by.choices * by.elements * domain_.points(by.beside),
+                   varying(e, moving(e)) + 1});
 }
 
 }  // namespace hone::runtime

@@ -46,8 +46,16 @@ class ValueWork {
   /// f(select(c,a,b)) is select(c,f(a),f(b)). Of `most` choices at most.
   template <class F>
   double apart(const ir::Expr& e, int most, const F& points) const;
+  /// By what the values of `e` differ. A condition on indices is one of two, whatever they are.
+  struct Told {
+    Vars beside;          ///< variables that stand beside the elements read
+    Vars outside;         ///< those, and those that choose elements
+    double elements = 1;  ///< that are read, of all loads together
+    double choices = 1;   ///< of the conditions on indices
+  };
+  Told told(const ir::Expr& e) const;
   /// The choices of what a value depends on: of its indices, or of the elements that it reads and
-  /// the indices beside them. A condition on indices is one of two, whatever they are.
+  /// the indices beside them.
   double times(const ir::Expr& e) const;
   double varying(const ir::Expr& e, const Vars& names) const;
   double times_together(const ir::Expr& e) const;

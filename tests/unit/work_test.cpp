@@ -396,6 +396,18 @@ TEST_CASE("work: rare conditions are counted, also through stages that indices t
   CHECK(of("i <= j").bytes_read == doctest::Approx(4 * 57 * (3354 - 28)).epsilon(0.02));
 }
 
+TEST_CASE("work: a condition on indices is one of two, whatever the indices") {
+  const Work values = work(
+      "op f(A: f32[N]) -> (Y: f32[N,N]) { Y[i,j] = exp(A[i] + cast<f32>(!(j < i))) } N=60");
+  CHECK(values.singles.all < 60 * 2 * (length_of("exp") + 3));
+  CHECK(values.singles.all >= 60 * 2 * length_of("exp"));
+  const Work sums = work(
+      "op f(A: f32[N,N]) -> (Y: f32[N,N]) { "
+      "Y[i,j] = sum[k](max(A[k,i], cast<f32>(j < 7 || i < 2))) } N=60");
+  CHECK(sums.singles.adds >= 2 * 60 * 60);
+  CHECK(sums.singles.adds <= 2 * 2 * 60 * 60 + 60);
+}
+
 TEST_CASE("work: terms that go to no element are none") {
   const auto of = [](const char* dims) {
     return work(std::string("op f(A: f32[M,N]) -> (Y: f32[D,N]) { Y[2*j,i] else skip max= "
