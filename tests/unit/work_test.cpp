@@ -397,8 +397,8 @@ TEST_CASE("work: rare conditions are counted, also through stages that indices t
 }
 
 TEST_CASE("work: a condition on indices is one of two, whatever the indices") {
-  const Work values = work(
-      "op f(A: f32[N]) -> (Y: f32[N,N]) { Y[i,j] = exp(A[i] + cast<f32>(!(j < i))) } N=60");
+  const Work values =
+      work("op f(A: f32[N]) -> (Y: f32[N,N]) { Y[i,j] = exp(A[i] + cast<f32>(!(j < i))) } N=60");
   CHECK(values.singles.all < 60 * 2 * (length_of("exp") + 3));
   CHECK(values.singles.all >= 60 * 2 * length_of("exp"));
   const Work sums = work(
