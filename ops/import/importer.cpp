@@ -90,11 +90,6 @@ std::string text_of(const ImportShape& shape) {
 
 }  // namespace
 
-std::string ImportExtent::text() const {
-  if (fixed()) return std::to_string(times);
-  return times == 1 ? dim : fmt::format("{}*{}", times, dim);
-}
-
 const ImportValue& ImportNode::input(size_t i) const {
   if (!has(i)) throw Unsupported{fmt::format("input {} is left out", i)};
   const ImportValue* value = importer_.find(node_.inputs[i]);

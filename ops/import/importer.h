@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/import/extent.h"
 #include "ops/import/import.h"
 
 namespace hone::ops {
@@ -17,19 +18,6 @@ namespace hone::ops {
 /// Numbers of files are cut to this: `end` of a slice may be the largest there is.
 /// Chosen: sums of some stay far within 64 bits, and no tensor is as long (not measured).
 constexpr int64_t kMostInteger = int64_t{1} << 40;
-
-/// `times`, or `times * dim` where calls tell the dim.
-struct ImportExtent {
-  int64_t times = 1;
-  std::string dim;
-
-  bool fixed() const { return dim.empty(); }
-  bool is(int64_t n) const { return fixed() && times == n; }
-  std::string text() const;
-  bool operator==(const ImportExtent&) const = default;
-};
-
-using ImportShape = std::vector<ImportExtent>;
 
 /// A tensor of the model under import.
 struct ImportValue {

@@ -21,6 +21,24 @@ void move(const ImportNode& node, size_t output, const ImportShape& shape,
       fmt::format("Y[{}] = X[{}]{}", joined(import_indices(shape)), joined(at), outside));
 }
 
+/// A result that differs from the input in dims of one element alone. False where it does not.
+bool moves_ones(const ImportNode& node, const ImportShape& shape) {
+  const ImportShape& from = node.input(0).shape;
+  std::vector<std::string> in(from.size(), "1"), out(shape.size(), "1"), at(from.size(), "0");
+  size_t to = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i].is(1)) continue;
+    while (to < shape.size() && shape[to].is(1)) ++to;
+    if (to == shape.size() || !(shape[to] == from[i])) return false;
+    in[i] = out[to] = import_dim(to);
+    at[i] = import_index(to++);
+  }
+  while (to < shape.size() && shape[to].is(1)) ++to;
+  if (to < shape.size()) return false;
+  move(node, 0, shape, in, out, at);
+  return true;
+}
+
 /// The element of `from` that stands at a place of `shape` in row-major order. Equal dims ahead are
 /// left as they are; behind them sizes are known.
 void reshape(const ImportNode& node, const ImportShape& shape) {
@@ -31,6 +49,7 @@ void reshape(const ImportNode& node, const ImportShape& shape) {
     for (const ImportExtent& e : shape) dims.push_back(e.times);
     return node.importer().know(node, 0, *x.known, dims, x.type);
   }
+  if (moves_ones(node, shape)) return;
   size_t same = 0;
   while (same < x.shape.size() && same < shape.size() && x.shape[same] == shape[same]) ++same;
   std::vector<std::string> in, out, at;
@@ -69,8 +88,9 @@ ImportExtent product(const ImportShape& shape, size_t begin, size_t end) {
   ImportExtent out;
   for (size_t i = begin; i < end; ++i) {
     if (!out.fixed() && !shape[i].fixed()) throw Unsupported{"a product of dims that calls tell"};
-    out.times = import_product(out.times, shape[i].times);
-    if (!shape[i].fixed()) out.dim = shape[i].dim;
+    const ImportExtent own = shape[i].whole();
+    out.times = import_product(out.times, own.times);
+    if (!own.fixed()) out.dim = own.dim;
   }
   return out;
 }
@@ -196,35 +216,37 @@ void import_concat(const ImportNode& node) {
   const size_t axis = import_axis(node.integer("axis", 1), first.shape.size());
   std::vector<ImportArgument> arguments;
   std::vector<std::string> reads;
-  std::vector<int64_t> begins;
-  int64_t all = 0;
+  // In the op, where dims of inputs that calls tell have names of their own.
+  std::vector<ImportExtent> begins;
+  ImportExtent all{0, ""}, result{0, ""};
   for (size_t i = 0; i < node.inputs(); ++i) {
     const ImportValue& x = node.input(i);
-    if (x.shape.size() != first.shape.size() || !x.shape[axis].fixed()) {
-      throw Unsupported{"its inputs differ in rank, or calls tell how long they are"};
-    }
+    if (x.shape.size() != first.shape.size()) throw Unsupported{"its inputs differ in rank"};
     if (x.shape[axis].is(0)) continue;
     std::vector<std::string> dims = import_dims(x.shape), at = import_indices(x.shape);
-    dims[axis] = x.shape[axis].text();
-    if (all > 0) at[axis] += fmt::format(" - {}", all);
+    const ImportExtent own =
+        x.shape[axis].fixed() ? x.shape[axis] : ImportExtent{1, fmt::format("L{}", i)};
+    dims[axis] = own.text();
+    if (!all.is(0)) at[axis] += fmt::format(" - {}", all.whole().text());
     const std::string name = fmt::format("X{}", i);
     arguments.push_back({&x, name, joined(dims)});
     reads.push_back(fmt::format("{}[{}]", name, joined(at)));
     begins.push_back(all);
-    all += x.shape[axis].times;
+    all = all.and_of(own);
+    result = result.and_of(x.shape[axis]);
   }
   if (join_known(node)) return;
   if (reads.empty()) throw Unsupported{"it has no elements"};
   if (reads.size() > 64) throw Unsupported{"it joins more than 64 tensors"};
   std::string text = reads.back();
   for (size_t i = reads.size() - 1; i-- > 0;) {
-    text =
-        fmt::format("select({} < {}, {}, {})", import_index(axis), begins[i + 1], reads[i], text);
+    text = fmt::format("select({} < {}, {}, {})", import_index(axis), begins[i + 1].text(),
+                       reads[i], text);
   }
   ImportShape shape = first.shape;
-  shape[axis] = {all, ""};
+  shape[axis] = result;
   std::vector<std::string> out = import_dims(shape);
-  out[axis] = std::to_string(all);
+  out[axis] = all.text();
   node.importer().make(node, 0, first.type, shape, arguments, joined(out),
                        fmt::format("Y[{}] = {}", joined(import_indices(shape)), text));
 }
@@ -246,6 +268,28 @@ Slice slice_of(int64_t n, int64_t begin, int64_t end, int64_t step) {
   return {begin, step, std::max<int64_t>(count, 0)};
 }
 
+/// The same of a dim that calls tell: `[1:]`, `[:-1]`, `[-2:]`, `[:4]`. What reaches beyond it is
+/// refused where the dim gets a range.
+struct OpenSlice {
+  ImportExtent begin, count;
+};
+
+OpenSlice slice_of(const ImportExtent& n, int64_t begin, int64_t end, int64_t step) {
+  // Fixed by: exporters, who write so for "all".
+  constexpr int64_t kAll = (int64_t{1} << 31) - 1;
+  if (step < 1) throw Unsupported{"a dim that calls tell is turned round"};
+  const auto place = [&](int64_t at) {
+    if (at >= kAll) return n;
+    if (at <= -kAll) return ImportExtent{0, ""};
+    return at < 0 ? n.more(at) : ImportExtent{at, ""};
+  };
+  const auto length = place(end).without(place(begin));
+  if (!length) throw Unsupported{"a dim that calls tell is cut"};
+  ImportExtent count = length->more(step - 1).divided(step);
+  if (count.fixed() && count.times < 0) count.times = 0;
+  return {place(begin), std::move(count)};
+}
+
 void import_slice(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   const bool old = node.version() < 10;
@@ -265,7 +309,14 @@ void import_slice(const ImportNode& node) {
   std::optional<Slice> of_known;
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = import_axis(axes[i], x.shape.size());
-    if (!x.shape[axis].fixed()) throw Unsupported{"a dim that calls tell is cut"};
+    if (!x.shape[axis].fixed()) {
+      const OpenSlice own =
+          slice_of(ImportExtent{1, import_dim(axis)}, begins[i], ends[i], steps[i]);
+      shape[axis] = slice_of(x.shape[axis], begins[i], ends[i], steps[i]).count;
+      out[axis] = own.count.text();
+      at[axis] = fmt::format("{} + {}*{}", own.begin.text(), steps[i], import_index(axis));
+      continue;
+    }
     const Slice s = slice_of(x.shape[axis].times, begins[i], ends[i], steps[i]);
     shape[axis] = {s.count, ""};
     in[axis] = x.shape[axis].text();
@@ -351,13 +402,15 @@ void import_pad(const ImportNode& node) {
   for (size_t i = 0; i < rank; ++i) {
     const int64_t before = pads[i], after = pads[rank + i];
     if (before == 0 && after == 0) continue;
-    if (!x.shape[i].fixed()) throw Unsupported{"a dim that calls tell is padded"};
-    shape[i].times += before + after;
-    in[i] = x.shape[i].text();
-    out[i] = shape[i].text();
+    const bool fixed = x.shape[i].fixed();
+    const ImportExtent own = fixed ? x.shape[i] : ImportExtent{1, import_dim(i)};
+    shape[i] = x.shape[i].more(before + after);
+    in[i] = own.text();
+    out[i] = own.more(before + after).text();
     at[i] += fmt::format(" {} {}", before < 0 ? "+" : "-", std::abs(before));
-    const int64_t last = x.shape[i].times - 1;
-    if (mode != "constant" && (last < 0 || (mode == "reflect" && std::max(before, after) > last))) {
+    if (mode == "constant") continue;
+    const int64_t last = import_fixed(x.shape[i]) - 1;
+    if (last < 0 || (mode == "reflect" && std::max(before, after) > last)) {
       throw Unsupported{"it pads by more than there is"};
     }
     if (mode == "edge") at[i] = fmt::format("max(0, min({}, {}))", at[i], last);

@@ -116,7 +116,7 @@ Convolution convolution_of(const ImportNode& node, const ImportValue& x, const I
     throw Unsupported{"its weights are of another rank than its input"};
   }
   std::vector<int64_t> taps;
-  for (size_t i = 2; i < w.shape.size(); ++i) taps.push_back(w.shape[i].times);
+  for (size_t i = 2; i < w.shape.size(); ++i) taps.push_back(import_fixed(w.shape[i]));
   const auto windows = import_windows(node, x, taps);
   const int64_t groups = node.integer("group", 1);
   const Channels c = channels_of(x, w, groups);
@@ -131,9 +131,10 @@ Convolution convolution_of(const ImportNode& node, const ImportValue& x, const I
   for (size_t i = 0; i < windows.size(); ++i) {
     const ImportWindow& window = windows[i];
     const std::string tap = fmt::format("r{}", i);
-    of_x.push_back(window.input.fixed() ? window.input.text() : import_dim(i + 2));
+    const ImportExtent own{1, import_dim(i + 2)};
+    of_x.push_back((window.input.fixed() ? window.input : own).text());
     of_w.push_back(std::to_string(window.taps));
-    of_y.push_back(window.input.fixed() ? window.results.text() : import_dim(i + 2));
+    of_y.push_back((window.input.fixed() ? window.results : window.results_over(own)).text());
     at_x.push_back(window.position(import_index(i + 2), tap));
     at_w.push_back(tap);
     at_y.push_back(import_index(i + 2));

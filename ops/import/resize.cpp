@@ -161,8 +161,9 @@ void set_scale(ResizedAxis& axis, double scale, Fraction& s) {
     axis.results = {static_cast<int64_t>(std::floor(static_cast<float>(axis.input.times) *
                                                     static_cast<float>(scale))),
                     ""};
-  } else if (axis.input.times * s.n % s.d == 0) {
-    axis.results = {import_product(axis.input.times, s.n) / s.d, axis.input.dim};
+  } else if (axis.input.times * s.n % s.d == 0 && axis.input.plus * s.n % s.d == 0) {
+    axis.results = {import_product(axis.input.times, s.n) / s.d, axis.input.dim,
+                    import_product(axis.input.plus, s.n) / s.d};
   } else {
     throw Unsupported{fmt::format("the size {} is not known before a call", axis.input.text())};
   }

@@ -13,6 +13,14 @@ namespace {
 struct TransposedWindow {
   int64_t taps = 1, stride = 1, dilation = 1, before = 0;
   ImportExtent input, results;
+  int64_t more = 0;  ///< results of an input that calls tell, besides `stride` for each element
+
+  /// The results over as many elements, of a dim whose extent calls tell.
+  ImportExtent results_over(const ImportExtent& elements) const {
+    const ImportExtent each{import_product(elements.times, stride), elements.dim,
+                            import_product(elements.plus, stride)};
+    return each.more(more);
+  }
 
   /// `i2 + 1 - 2*r0`, which is `stride` times the element.
   std::string place(const std::string& result, const std::string& tap) const {
@@ -55,6 +63,12 @@ TransposedWindow window_of(const TransposedWords& words, const ImportExtent& inp
   const int64_t reach = import_product(w.taps - 1, w.dilation) + 1 + words.added[i];
   const bool same = words.automatic == "SAME_UPPER" || words.automatic == "SAME_LOWER";
   if (!words.sizes.empty() || same) {
+    if (words.sizes.empty() && !input.fixed()) {
+      const int64_t all = std::max<int64_t>(reach - w.stride, 0);
+      w.before = words.automatic == "SAME_UPPER" ? all / 2 : all - all / 2;
+      w.results = w.results_over(input);
+      return w;
+    }
     const int64_t n = import_fixed(input);
     const int64_t wanted = words.sizes.empty() ? import_product(n, w.stride) : words.sizes[i];
     const int64_t all = std::max<int64_t>(import_product(n - 1, w.stride) + reach - wanted, 0);
@@ -67,10 +81,9 @@ TransposedWindow window_of(const TransposedWords& words, const ImportExtent& inp
   const int64_t more = reach - w.before - after - w.stride;
   if (input.fixed()) {
     w.results = {std::max<int64_t>(import_product(input.times, w.stride) + more, 0), ""};
-  } else if (more == 0) {
-    w.results = {import_product(input.times, w.stride), input.dim};
   } else {
-    throw Unsupported{fmt::format("the size {} is not known before a call", input.text())};
+    w.more = more;
+    w.results = w.results_over(input);
   }
   return w;
 }
@@ -99,9 +112,10 @@ void import_conv_transpose(const ImportNode& node) {
   for (size_t i = 2; i < rank; ++i) {
     const TransposedWindow t = window_of(words, x.shape[i], import_fixed(w.shape[i]), i - 2);
     const std::string tap = fmt::format("r{}", i - 2), place = t.place(import_index(i), tap);
-    of_x.push_back(t.input.fixed() ? t.input.text() : import_dim(i));
+    const ImportExtent own{1, import_dim(i)};
+    of_x.push_back((t.input.fixed() ? t.input : own).text());
     of_w.push_back(std::to_string(t.taps));
-    of_y.push_back(t.input.fixed() ? t.results.text() : ImportExtent{t.stride, of_x[i]}.text());
+    of_y.push_back((t.input.fixed() ? t.results : t.results_over(own)).text());
     at_x.push_back(t.stride == 1 ? place : fmt::format("({})/{}", place, t.stride));
     at_w.push_back(tap);
     at_y.push_back(import_index(i));

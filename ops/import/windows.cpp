@@ -15,8 +15,11 @@ constexpr size_t kFirst = 2;
 
 /// What `auto_pad` adds on both sides so that there is a result for each `stride` elements.
 void pad_alike(ImportWindow& w, bool lower) {
-  if (!w.input.fixed()) throw Unsupported{"auto_pad wants sizes that are known before a call"};
-  const int64_t n = w.input.times, results = (n + w.stride - 1) / w.stride;
+  if (!w.input.fixed() && w.stride != 1) {
+    throw Unsupported{"auto_pad of strides wants sizes that are known before a call"};
+  }
+  // Without strides it is the same for all sizes.
+  const int64_t n = w.input.fixed() ? w.input.times : 1, results = (n + w.stride - 1) / w.stride;
   const int64_t all = std::max<int64_t>(
       (results - 1) * w.stride + import_product(w.taps - 1, w.dilation) + 1 - n, 0);
   w.before = lower ? (all + 1) / 2 : all / 2;
@@ -26,11 +29,9 @@ void pad_alike(ImportWindow& w, bool lower) {
 void count_results(ImportWindow& w, bool up) {
   const int64_t reach = import_product(w.taps - 1, w.dilation) + 1;
   if (!w.input.fixed()) {
-    if (w.stride != 1 || w.before + w.after != reach - 1) {
-      throw Unsupported{fmt::format("the size {} is not known before a call", w.input.text())};
-    }
-    w.results = w.input;
-    w.padded = reach > 1;
+    if (up && w.stride != 1) import_fixed(w.input);
+    w.results = w.results_over(w.input);
+    w.padded = w.before > 0 || w.after > 0;
     return;
   }
   const int64_t n = w.input.times, room = n + w.before + w.after - reach;
@@ -56,7 +57,8 @@ std::string taps_of(const std::vector<ImportWindow>& windows) {
   return joined(all);
 }
 
-/// A pooling's declarations: sizes stand as numbers, since windows may end behind the input.
+/// A pooling's declarations: sizes stand as numbers where they are known, since windows may end
+/// behind the input.
 struct Pooling {
   std::vector<ImportWindow> windows;
   std::string input, result, at;
@@ -73,9 +75,9 @@ Pooling pooling_of(const ImportNode& node, const std::vector<int64_t>& taps) {
   out.shape = {x.shape[0], x.shape[1]};
   for (size_t i = 0; i < out.windows.size(); ++i) {
     const ImportWindow& w = out.windows[i];
-    if (!w.input.fixed()) throw Unsupported{"sizes of a pooling that calls tell"};
-    out.input += "," + w.input.text();
-    out.result += "," + w.results.text();
+    const ImportExtent own{1, import_dim(kFirst + i)};
+    out.input += "," + (w.input.fixed() ? w.input : own).text();
+    out.result += "," + (w.input.fixed() ? w.results : w.results_over(own)).text();
     out.at += "," + w.position(import_index(kFirst + i), fmt::format("r{}", i));
     out.shape.push_back(w.results);
     out.padded |= w.padded;
@@ -100,10 +102,11 @@ void make_places(const ImportNode& node, const Pooling& p) {
   int64_t all = 1;
   for (size_t i = kFirst; i < rank; ++i) {
     const ImportWindow& w = p.windows[i - kFirst];
+    const int64_t extent = import_fixed(w.input);
     const std::string at = w.position(import_index(i), fmt::format("r{}", i - kFirst));
-    place = fmt::format("({})*{} + ({})", place, w.input.times, at);
-    if (w.padded) inside += fmt::format(" && {0} >= 0 && {0} < {1}", at, w.input.times);
-    all = import_product(all, w.input.times);
+    place = fmt::format("({})*{} + ({})", place, extent, at);
+    if (w.padded) inside += fmt::format(" && {0} >= 0 && {0} < {1}", at, extent);
+    all = import_product(all, extent);
   }
   const std::string result = indices_of(rank), taps = taps_of(p.windows),
                     read = fmt::format("(X[{}] else {})", p.at, least_of(x.type));
@@ -179,7 +182,9 @@ void import_average_pool(const ImportNode& node) {
     if (w.padded && w.dilation != 1) throw Unsupported{"padded averages of dilated windows"};
     const std::string begin = w.position(import_index(kFirst + i), "0");
     // With padding counted, windows end with it.
-    const int64_t lo = all ? -w.before : 0, hi = w.input.times + (all ? w.after : 0);
+    const int64_t lo = all ? -w.before : 0, behind = all ? w.after : 0;
+    const ImportExtent own{1, import_dim(kFirst + i)};
+    const std::string hi = (w.input.fixed() ? w.input : own).more(behind).text();
     const std::string taps =
         w.padded ? fmt::format("(min({} + {}, {}) - max({}, {}))", begin, w.taps, hi, begin, lo)
                  : std::to_string(w.taps);
@@ -216,6 +221,11 @@ void import_global_pool(const ImportNode& node) {
 }
 
 }  // namespace
+
+ImportExtent ImportWindow::results_over(const ImportExtent& elements) const {
+  const int64_t reach = import_product(taps - 1, dilation) + 1;
+  return elements.more(before + after - reach).divided(stride).more(1);
+}
 
 std::string ImportWindow::position(const std::string& result, const std::string& tap) const {
   std::string text = stride == 1 ? result : fmt::format("{}*{}", stride, result);

@@ -13,6 +13,8 @@ struct ImportWindow {
 
   /// Whether some position lies outside of the input.
   bool padded = false;
+  /// The results over as many elements, of a dim whose extent calls tell.
+  ImportExtent results_over(const ImportExtent& elements) const;
   /// `2*i3 + r1 - 1`.
   std::string position(const std::string& result, const std::string& tap) const;
 };

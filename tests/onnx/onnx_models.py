@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's tests of operators as whole models, through the importer: `onnx_models.py RUNNER [--least N] [NAMES]`.
-Fails where one that is imported differs, or fewer than N agree. --list names each and why it has no op."""
+Fails where one that is imported differs, or fewer than N agree. --list names each and why it has no op.
+--known: all inputs are known at load. --symbolic: calls tell all dims of inputs, equal ones by one name."""
 import argparse
 import collections
 import os
 import subprocess
 import sys
+import tempfile
 
 import importlib.util
 
@@ -35,14 +37,39 @@ def folders(names):
                 yield os.path.join(path, name)
 
 
+def with_symbols(folder, to):
+    """The same test in a folder below `to`, where each extent above 1 of an input is a dim `n<extent>`."""
+    made = os.path.join(to, os.path.basename(folder))
+    os.mkdir(made)
+    os.symlink(os.path.join(folder, "test_data_set_0"), os.path.join(made, "test_data_set_0"))
+    model = onnx.load(os.path.join(folder, "model.onnx"))
+    weights = {t.name for t in model.graph.initializer}
+    for v in model.graph.input:
+        dims = v.type.tensor_type.shape.dim if v.type.HasField("tensor_type") and v.name not in weights else []
+        for d in dims:
+            if d.dim_value > 1:
+                d.dim_param = f"n{d.dim_value}"
+    for v in (*model.graph.output, *model.graph.value_info):
+        v.type.tensor_type.ClearField("shape")
+    onnx.save(model, os.path.join(made, "model.onnx"))
+    return made
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runner")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--least", type=int, default=0)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--known", action="store_true")
+    parser.add_argument("--symbolic", action="store_true")
     options = parser.parse_args()
-    told = subprocess.run([options.runner, *folders(options.names)], stdout=subprocess.PIPE, text=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        tests = folders(options.names)
+        if options.symbolic:
+            tests = [with_symbols(folder, scratch) for folder in tests]
+        told = subprocess.run([options.runner, *["--known"] * options.known, *tests],
+                              stdout=subprocess.PIPE, text=True)
     counts, wrong = collections.Counter(), []
     for line in told.stdout.splitlines():
         name, verdict, *why = line.split(" ", 2)

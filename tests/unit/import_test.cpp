@@ -145,6 +145,33 @@ TEST_CASE("import: windows and groups of channels") {
   CHECK(says(text, "(y_out: f32[1,6,4,4])"));
 }
 
+TEST_CASE("import: sizes that calls tell are halved, cut, padded and put together") {
+  // Where both ways come to one size, their results are added.
+  const std::string text = text_of(
+      model({tensor("x", {1, 4, -1, 8}), tensor("w", {4, 4, 3, 3}), tensor("v", {4, 4, 1, 1}),
+             tensor("z", {1, 4, -1, 5})},
+            {node("Conv", {"x", "w"}, {"a"}, {{"pads", {1, 1, 1, 1}}, {"strides", {2, 2}}}),
+             node("Conv", {"x", "v"}, {"b"}, {{"strides", {2, 2}}}), node("Add", {"a", "b"}, {"c"}),
+             node("MaxPool", {"c"}, {"d"}, {{"kernel_shape", {2, 2}}, {"strides", {2, 2}}}),
+             node("ConvTranspose", {"d", "w"}, {"e"}, {{"strides", {2, 2}}}),
+             node("Concat", {"e", "z", "e"}, {"f"}, {{"axis", {2}}}),
+             node("Unsqueeze", {"f", "zero"}, {"y"})},
+            "y", {integers("zero", {0})}));
+  CHECK(says(text, "i2 in 0..((batch + 1)/2),i3 in 0..4]"));
+  CHECK(says(text, "i2 in 0..(((batch + 1)/2)/2),i3 in 0..2]"));
+  CHECK(says(text, "2*(((batch + 1)/2)/2) + 1"));
+  CHECK(says(text, "select(i2 < (L0 + L1), X1[i0,i1,i2 - L0,i3], X2[i0,i1,i2 - (L0 + L1),i3])"));
+  const std::string cut =
+      text_of(model({tensor("x", {6, -1})},
+                    {node("Slice", {"x", "from", "to", "axes"}, {"a"}),
+                     node("Pad", {"a", "pads", "fill"}, {"y"})},
+                    "y",
+                    {integers("from", {1}), integers("to", {-2}), integers("axes", {1}),
+                     integers("pads", {0, 1, 0, 0}), floats("fill", {0})}));
+  CHECK(says(cut, "i1 in 0..batch - 3]"));
+  CHECK(says(cut, "i1 in 0..batch - 2]"));
+}
+
 TEST_CASE("import: all that has no op is told, what follows from it is not") {
   onnx::Model m =
       model({tensor("x", {2, 3})},
