@@ -204,8 +204,8 @@ class GroupWriter {
       if (!dtype_named(g.value.name)) number(g.value);
     }
     size_t result = 0;
-    rename(s, node.makes[result++], number);
-    for (Left& left : s.also) rename(left, node.makes[result++], number);
+    rename(s, node.makes[result++]);
+    for (Left& left : s.also) rename(left, node.makes[result++]);
     d_.statements.push_back(std::move(s));
     return known;
   }
@@ -250,15 +250,21 @@ class GroupWriter {
     }
   }
 
-  template <class F>
-  void rename(Left& left, int made, const F& number) {
+  /// Ranges that a statement tells in the graph's dims stay, where the group's have them. Else they
+  /// follow from what it reads: of an image half as high the height is a dim of its own.
+  void rename(Left& left, int made) {
     left.omitted = made < 0;
     if (left.omitted) return;
     left.name = names_.at(made);
     const bool leaves = left.name[0] == 'y';
     left.type = leaves ? "" : std::string(name_of(value(made).type));
     for (Range& r : left.indices) {
-      for (Term& bound : r.bounds) number(bound);
+      std::vector<Term> bounds;
+      for (const Term& bound : r.bounds) {
+        if (auto in_names = dims_.number(bound)) bounds.push_back(*std::move(in_names));
+      }
+      if (bounds.size() < r.bounds.size()) bounds.clear();
+      r.bounds = std::move(bounds);
     }
   }
 
