@@ -250,8 +250,8 @@ class GroupWriter {
     }
   }
 
-  /// Ranges that a statement tells in the graph's dims stay, where the group's have them. Else they
-  /// follow from what it reads: of an image half as high the height is a dim of its own.
+  /// Ranges that a statement tells in the graph's dims stay, where the group has them. Else they
+  /// follow from its arguments: of an image half as high the height is a dim of its own.
   void rename(Left& left, int made) {
     left.omitted = made < 0;
     if (left.omitted) return;

@@ -210,6 +210,22 @@ TEST_CASE("graph passes: views and constants take no kernels of a model") {
                    "", {7, 12}, {12, 12}) == 1);
 }
 
+TEST_CASE("graph passes: images of half a size that calls tell are fused like others") {
+  Engine engine(hone::EngineOptions{.cache = ":memory:"});
+  const std::string half =
+      "op half(X: f32[M,N]) -> (Y: f32[M,(N + 1)/2]) { Y[i,j] = X[i,2*j] }\n"
+      "op shift(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + 1 }\n";
+  // Ranges that statements tell are of H, which the last group does not have.
+  const Model model = engine.load_graph(
+      half +
+          "graph g(x: f32[5,H], w: f32[H,(H + 1)/2]) -> (y) {\n"
+          "a[i in 0..5,j in 0..(H + 1)/2] = matmul(x, w); b[i in 0..5,j in 0..(H + 1)/2] = "
+          "shift(a); c[i in 0..5,j in 0..((H + 1)/2 + 1)/2] = half(b); "
+          "d = tanh(c); y[i in 0..5,j in 0..((H + 1)/2 + 1)/2] = shift(d) }",
+      ModelOptions{.dims = "H=4..24"});
+  CHECK(model.steps().size() == 3);
+}
+
 TEST_CASE("graph passes: images are the same in whatever order they lie") {
   Engine engine(hone::EngineOptions{.cache = ":memory:"});
   unsigned seed = 1;
