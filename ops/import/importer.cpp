@@ -108,6 +108,12 @@ const std::vector<int64_t>& ImportNode::known(size_t i, const char* what) const 
   return *value.known;
 }
 
+ImportShape ImportNode::sizes(size_t i, const char* what) const {
+  auto all = sizes_of(input(i));
+  if (!all) throw Unsupported{fmt::format("its {} are not known before a call", what)};
+  return *std::move(all);
+}
+
 std::vector<double> ImportNode::numbers(size_t i, const char* what) const {
   const ImportValue& value = input(i);
   if (value.known) return {value.known->begin(), value.known->end()};
@@ -236,6 +242,7 @@ void Importer::add_constant(std::string_view name, const onnx::Tensor& tensor) {
 
 std::string Importer::named(const ImportValue& value) {
   if (!value.name.empty()) return value.name;
+  if (value.sizes) throw Unsupported{"it takes sizes that calls tell for elements"};
   if (!value.tensor) return computed(value);
   auto [at, fresh] = weights_.emplace(value.tensor, "");
   if (!fresh) return at->second;
@@ -320,6 +327,23 @@ void Importer::know(const ImportNode& node, size_t output, std::vector<int64_t> 
   value.type = type;
   value.shape = fixed_shape(shape);
   value.known = std::move(values);
+  values_[std::string(node.node().outputs[output])] = std::move(value);
+}
+
+void Importer::size(const ImportNode& node, size_t output, ImportShape values,
+                    std::vector<int64_t> shape, DType type) {
+  const bool open =
+      std::any_of(values.begin(), values.end(), [](const ImportExtent& e) { return !e.fixed(); });
+  if (!open) {
+    std::vector<int64_t> all;
+    for (const ImportExtent& e : values) all.push_back(e.times);
+    return know(node, output, std::move(all), std::move(shape), type);
+  }
+  if (!node.wants(output)) return;
+  ImportValue value;
+  value.type = type;
+  value.shape = fixed_shape(shape);
+  value.sizes = std::move(values);
   values_[std::string(node.node().outputs[output])] = std::move(value);
 }
 
@@ -493,10 +517,28 @@ size_t import_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + dims : axis);
 }
 
+std::optional<ImportShape> sizes_of(const ImportValue& value) {
+  if (value.sizes || !value.known) return value.sizes;
+  ImportShape out;
+  for (const int64_t n : *value.known) out.push_back({n, ""});
+  return out;
+}
+
 int64_t import_fixed(const ImportExtent& e) {
   if (!e.fixed())
     throw Unsupported{fmt::format("the size {} is not known before a call", e.text())};
   return e.times;
+}
+
+ImportExtent import_elements(const ImportShape& shape, size_t begin, size_t end) {
+  ImportExtent out;
+  for (size_t i = begin; i < end; ++i) {
+    if (!out.fixed() && !shape[i].fixed()) throw Unsupported{"a product of dims that calls tell"};
+    const ImportExtent own = shape[i].whole();
+    out.times = import_product(out.times, own.times);
+    if (!own.fixed()) out.dim = own.dim;
+  }
+  return out;
 }
 
 std::string import_dim(size_t axis) { return fmt::format("D{}", axis); }

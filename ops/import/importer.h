@@ -26,6 +26,8 @@ struct ImportValue {
   ImportShape shape;
   /// Its elements where they are integers that are known: shapes, axes, and what is made of them.
   std::optional<std::vector<int64_t>> known;
+  /// The same where calls tell some of them.
+  std::optional<ImportShape> sizes;
   /// Its element, where it is one float that is known.
   std::optional<double> number;
   const onnx::Tensor* tensor = nullptr;  ///< of a constant that no statement has named yet
@@ -58,6 +60,8 @@ class ImportNode {
   const ImportValue& input(size_t i) const;
   /// The elements of an input that are known.
   const std::vector<int64_t>& known(size_t i, const char* what) const;
+  /// The same where calls may tell some: sizes of other tensors.
+  ImportShape sizes(size_t i, const char* what) const;
   /// The same of floats, of at most 64.
   std::vector<double> numbers(size_t i, const char* what) const;
 
@@ -114,6 +118,9 @@ class Importer {
             const std::vector<ImportArgument>& arguments, const std::string& statements);
   /// An output that is a value there is already.
   void alias(const ImportNode& node, size_t output, const ImportValue& value);
+  /// An output whose integers are sizes; calls may tell some of them.
+  void size(const ImportNode& node, size_t output, ImportShape values, std::vector<int64_t> shape,
+            DType type);
   /// An output whose integers are known.
   void know(const ImportNode& node, size_t output, std::vector<int64_t> values,
             std::vector<int64_t> shape, DType type);
@@ -185,6 +192,10 @@ std::string with_letters(const std::string& text, const std::map<char, std::stri
 
 /// An extent that is known before a call. Throws Unsupported for others.
 int64_t import_fixed(const ImportExtent& e);
+/// The elements that dims `begin` to `end` have, with at most one dim in it that calls tell.
+ImportExtent import_elements(const ImportShape& shape, size_t begin, size_t end);
+/// The elements of a value that is known, or made of sizes.
+std::optional<ImportShape> sizes_of(const ImportValue& value);
 
 /// A float as the language has it.
 std::string import_number(double value);

@@ -36,6 +36,33 @@ int64_t wrapped(int64_t v, DType type) {
   return static_cast<uint8_t>(v);
 }
 
+/// What comes of two sizes, if that is a size.
+std::optional<ImportExtent> combined(std::string_view op, const ImportExtent& a,
+                                     const ImportExtent& b) {
+  if (op == "Add") return a.and_of(b);
+  if (op == "Sub") return a.without(b);
+  if (op == "Mul" && (a.fixed() || b.fixed())) return import_elements({a, b}, 0, 2);
+  if (op == "Div" && b.fixed() && b.times > 0) return a.divided(b.times);
+  return {};
+}
+
+bool compute_sizes(const ImportNode& node) {
+  const ImportValue &a = node.input(0), &b = node.input(1);
+  const auto left = sizes_of(a), right = sizes_of(b);
+  if (!(a.sizes || b.sizes) || !left || !right || left->empty() || right->empty()) return false;
+  const ImportShape shape = broadcast_shape({&a, &b});
+  if (shape.size() > 1) return false;
+  ImportShape values;
+  for (size_t i = 0; i < std::max(left->size(), right->size()); ++i) {
+    auto value = combined(node.op(), (*left)[left->size() == 1 ? 0 : i],
+                          (*right)[right->size() == 1 ? 0 : i]);
+    if (!value) return false;
+    values.push_back(*std::move(value));
+  }
+  node.importer().size(node, 0, std::move(values), dims_of(shape), a.type);
+  return true;
+}
+
 bool compute_integers(const ImportNode& node) {
   const std::string_view op = node.op();
   const ImportValue &a = node.input(0), &b = node.input(1);
@@ -85,11 +112,15 @@ bool compute_known(const ImportNode& node) {
     return true;
   }
   if (!is_arithmetic(node.op()) || node.version() < 7) return false;
-  return compute_integers(node) || compute_number(node);
+  return compute_integers(node) || compute_sizes(node) || compute_number(node);
 }
 
 bool cast_known(const ImportNode& node, DType to) {
   const ImportValue& a = node.input(0);
+  if (a.sizes && (to == DType::kI64 || to == DType::kI32)) {
+    node.importer().size(node, 0, *a.sizes, dims_of(a.shape), to);
+    return true;
+  }
   if (!a.known || !exact(*a.known)) return false;
   if (!is_float(to)) {
     std::vector<int64_t> values;

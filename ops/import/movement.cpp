@@ -44,10 +44,10 @@ bool moves_ones(const ImportNode& node, const ImportShape& shape) {
 void reshape(const ImportNode& node, const ImportShape& shape) {
   const ImportValue& x = node.input(0);
   if (x.shape == shape) return node.importer().alias(node, 0, x);
-  if (x.known) {
+  if (auto sizes = sizes_of(x)) {
     std::vector<int64_t> dims;
-    for (const ImportExtent& e : shape) dims.push_back(e.times);
-    return node.importer().know(node, 0, *x.known, dims, x.type);
+    for (const ImportExtent& e : shape) dims.push_back(import_fixed(e));
+    return node.importer().size(node, 0, *std::move(sizes), dims, x.type);
   }
   if (moves_ones(node, shape)) return;
   size_t same = 0;
@@ -83,38 +83,32 @@ void reshape(const ImportNode& node, const ImportShape& shape) {
   move(node, 0, shape, in, out, at);
 }
 
-/// The product of extents, with at most one dim in it that calls tell.
-ImportExtent product(const ImportShape& shape, size_t begin, size_t end) {
-  ImportExtent out;
-  for (size_t i = begin; i < end; ++i) {
-    if (!out.fixed() && !shape[i].fixed()) throw Unsupported{"a product of dims that calls tell"};
-    const ImportExtent own = shape[i].whole();
-    out.times = import_product(out.times, own.times);
-    if (!own.fixed()) out.dim = own.dim;
-  }
+/// An attribute's integers as sizes.
+ImportShape sizes_in(const ImportNode& node, std::string_view name) {
+  ImportShape out;
+  for (const int64_t n : node.integers(name, {})) out.push_back({n, ""});
   return out;
 }
 
 void import_reshape(const ImportNode& node) {
   const ImportValue& x = node.input(0);
-  const std::vector<int64_t> wanted =
-      node.has(1) ? node.known(1, "dims") : node.integers("shape", {});
+  const ImportShape wanted = node.has(1) ? node.sizes(1, "dims") : sizes_in(node, "shape");
   ImportShape shape;
   size_t open = wanted.size();
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] == 0 && node.integer("allowzero", 0) == 0) {
+    if (wanted[i].is(0) && node.integer("allowzero", 0) == 0) {
       if (i >= x.shape.size()) throw Unsupported{"it keeps a dim that there is not"};
       shape.push_back(x.shape[i]);
-    } else if (wanted[i] == -1) {
+    } else if (wanted[i].is(-1)) {
       open = i;
       shape.push_back({1, ""});
     } else {
-      shape.push_back({wanted[i], ""});
+      shape.push_back(wanted[i]);
     }
   }
   if (open < wanted.size()) {
-    const ImportExtent all = product(x.shape, 0, x.shape.size()),
-                       rest = product(shape, 0, shape.size());
+    const ImportExtent all = import_elements(x.shape, 0, x.shape.size()),
+                       rest = import_elements(shape, 0, shape.size());
     const bool fits =
         rest.times != 0 && all.times % rest.times == 0 && (rest.fixed() || rest.dim == all.dim);
     if (!fits) throw Unsupported{"its dims do not divide those of its input"};
@@ -130,7 +124,7 @@ void import_flatten(const ImportNode& node) {
   if (axis < -rank || axis > rank) throw Unsupported{"there is no such axis"};
   if (axis < 0) axis += rank;
   const auto at = static_cast<size_t>(axis);
-  reshape(node, {product(x.shape, 0, at), product(x.shape, at, x.shape.size())});
+  reshape(node, {import_elements(x.shape, 0, at), import_elements(x.shape, at, x.shape.size())});
 }
 
 std::vector<int64_t> axes_of(const ImportNode& node) {
@@ -185,14 +179,15 @@ void import_transpose(const ImportNode& node) {
 void import_expand(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   ImportValue wanted;
-  for (const int64_t d : node.known(1, "dims")) wanted.shape.push_back({d, ""});
+  wanted.shape = node.sizes(1, "dims");
   const ImportShape shape = broadcast_shape({&x, &wanted});
   if (shape == x.shape) return node.importer().alias(node, 0, x);
   const Broadcast from = broadcast(x.shape, shape);
   std::vector<std::string> out;
   const size_t ahead = shape.size() - x.shape.size();
   for (size_t i = 0; i < shape.size(); ++i) {
-    out.push_back(i >= ahead && !x.shape[i - ahead].is(1) ? import_dim(i) : shape[i].text());
+    const bool of_input = i >= ahead && !x.shape[i - ahead].is(1);
+    out.push_back(of_input || !shape[i].fixed() ? import_dim(i) : shape[i].text());
   }
   node.importer().make(node, 0, x.type, shape, {{&x, "X", from.dims}}, joined(out),
                        fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), from.indices));
@@ -200,14 +195,14 @@ void import_expand(const ImportNode& node) {
 
 /// Lists of known integers, one behind the other; false where some are not.
 bool join_known(const ImportNode& node) {
-  std::vector<int64_t> all;
+  ImportShape all;
   for (size_t i = 0; i < node.inputs(); ++i) {
-    const ImportValue& x = node.input(i);
-    if (!x.known || x.shape.size() != 1) return false;
-    all.insert(all.end(), x.known->begin(), x.known->end());
+    const auto sizes = sizes_of(node.input(i));
+    if (!sizes || node.input(i).shape.size() != 1) return false;
+    all.insert(all.end(), sizes->begin(), sizes->end());
   }
   const auto count = static_cast<int64_t>(all.size());
-  node.importer().know(node, 0, std::move(all), {count}, node.input(0).type);
+  node.importer().size(node, 0, std::move(all), {count}, node.input(0).type);
   return true;
 }
 
@@ -293,8 +288,9 @@ OpenSlice slice_of(const ImportExtent& n, int64_t begin, int64_t end, int64_t st
 void import_slice(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   const bool old = node.version() < 10;
-  const auto begins = old ? node.integers("starts", {}) : node.known(1, "starts"),
-             ends = old ? node.integers("ends", {}) : node.known(2, "ends");
+  ImportShape begins, ends;
+  if (!old) begins = node.sizes(1, "starts"), ends = node.sizes(2, "ends");
+  if (old) begins = sizes_in(node, "starts"), ends = sizes_in(node, "ends");
   std::vector<int64_t> axes, steps(begins.size(), 1);
   for (size_t i = 0; i < begins.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   if (old) axes = node.integers("axes", axes);
@@ -309,15 +305,25 @@ void import_slice(const ImportNode& node) {
   std::optional<Slice> of_known;
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = import_axis(axes[i], x.shape.size());
+    const int64_t begin = import_fixed(begins[i]);
+    if (!ends[i].fixed()) {
+      // Calls tell where it ends, which no dim of the input says.
+      if (begin < 0 || steps[i] != 1) throw Unsupported{"a dim is cut up to where calls tell"};
+      shape[axis] = ends[i].more(-begin);
+      if (x.shape[axis].fixed()) in[axis] = x.shape[axis].text();
+      out[axis] = fmt::format("L{}", axis);
+      at[axis] = fmt::format("{} + {}", begin, import_index(axis));
+      continue;
+    }
+    const int64_t end = ends[i].times;
     if (!x.shape[axis].fixed()) {
-      const OpenSlice own =
-          slice_of(ImportExtent{1, import_dim(axis)}, begins[i], ends[i], steps[i]);
-      shape[axis] = slice_of(x.shape[axis], begins[i], ends[i], steps[i]).count;
+      const OpenSlice own = slice_of(ImportExtent{1, import_dim(axis)}, begin, end, steps[i]);
+      shape[axis] = slice_of(x.shape[axis], begin, end, steps[i]).count;
       out[axis] = own.count.text();
       at[axis] = fmt::format("{} + {}*{}", own.begin.text(), steps[i], import_index(axis));
       continue;
     }
-    const Slice s = slice_of(x.shape[axis].times, begins[i], ends[i], steps[i]);
+    const Slice s = slice_of(x.shape[axis].times, begin, end, steps[i]);
     shape[axis] = {s.count, ""};
     in[axis] = x.shape[axis].text();
     out[axis] = std::to_string(s.count);
@@ -325,12 +331,13 @@ void import_slice(const ImportNode& node) {
                            import_index(axis));
     of_known = s;
   }
-  if (x.known && x.shape.size() == 1 && of_known) {
-    std::vector<int64_t> some;
+  const auto sizes = sizes_of(x);
+  if (sizes && x.shape.size() == 1 && of_known) {
+    ImportShape some;
     for (int64_t i = 0; i < of_known->count; ++i) {
-      some.push_back((*x.known)[static_cast<size_t>(of_known->begin + i * of_known->step)]);
+      some.push_back((*sizes)[static_cast<size_t>(of_known->begin + i * of_known->step)]);
     }
-    return node.importer().know(node, 0, some, {of_known->count}, x.type);
+    return node.importer().size(node, 0, std::move(some), {of_known->count}, x.type);
   }
   move(node, 0, shape, in, out, at);
 }
@@ -424,13 +431,13 @@ void import_pad(const ImportNode& node) {
 void import_gather(const ImportNode& node) {
   const ImportValue &x = node.input(0), &ids = node.input(1);
   const size_t axis = import_axis(node.integer("axis", 0), x.shape.size());
-  if (x.known && ids.known && x.shape.size() == 1) {
-    std::vector<int64_t> out, shape;
-    for (const int64_t i : *ids.known) {
-      out.push_back(x.known->at(import_axis(i, x.known->size())));
-    }
+  const auto sizes = sizes_of(x);
+  if (sizes && ids.known && x.shape.size() == 1) {
+    ImportShape out;
+    std::vector<int64_t> shape;
+    for (const int64_t i : *ids.known) out.push_back(sizes->at(import_axis(i, sizes->size())));
     for (const ImportExtent& e : ids.shape) shape.push_back(e.times);
-    return node.importer().know(node, 0, out, shape, x.type);
+    return node.importer().size(node, 0, std::move(out), shape, x.type);
   }
   ImportShape shape(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   shape.insert(shape.end(), ids.shape.begin(), ids.shape.end());
@@ -493,7 +500,7 @@ void import_compress(const ImportNode& node) {
   const auto count = static_cast<int64_t>(places.size());
   const bool flat = !node.has_attribute("axis");
   const size_t rank = x.shape.size(), axis = flat ? 0 : import_axis(node.integer("axis", 0), rank);
-  const ImportExtent all = flat ? product(x.shape, 0, rank) : x.shape[axis];
+  const ImportExtent all = flat ? import_elements(x.shape, 0, rank) : x.shape[axis];
   if (static_cast<int64_t>(wanted.size()) > import_fixed(all)) {
     throw Unsupported{"its condition is longer than its input"};
   }

@@ -67,25 +67,17 @@ void import_range(const ImportNode& node) {
 
 void import_shape(const ImportNode& node) {
   const ImportValue& x = node.input(0);
-  std::vector<int64_t> dims;
-  for (const ImportExtent& e : x.shape) {
-    if (!e.fixed()) throw Unsupported{"the shape has a dim that calls tell"};
-    dims.push_back(e.times);
-  }
-  const auto rank = static_cast<int64_t>(dims.size());
+  const auto rank = static_cast<int64_t>(x.shape.size());
   const auto place = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
   const int64_t begin = place(node.integer("start", 0)), end = place(node.integer("end", rank));
-  const std::vector<int64_t> some(dims.begin() + begin, dims.begin() + std::max(begin, end));
-  node.importer().know(node, 0, some, {static_cast<int64_t>(some.size())}, DType::kI64);
+  ImportShape some(x.shape.begin() + begin, x.shape.begin() + std::max(begin, end));
+  const auto count = static_cast<int64_t>(some.size());
+  node.importer().size(node, 0, std::move(some), {count}, DType::kI64);
 }
 
 void import_size(const ImportNode& node) {
-  int64_t elements = 1;
-  for (const ImportExtent& e : node.input(0).shape) {
-    if (!e.fixed()) throw Unsupported{"the shape has a dim that calls tell"};
-    elements = import_product(elements, e.times);
-  }
-  node.importer().know(node, 0, {elements}, {}, DType::kI64);
+  const ImportShape& shape = node.input(0).shape;
+  node.importer().size(node, 0, {import_elements(shape, 0, shape.size())}, {}, DType::kI64);
 }
 
 /// Ones on a diagonal of a matrix of the input's shape.

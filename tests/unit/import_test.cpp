@@ -133,6 +133,32 @@ TEST_CASE("import: what is computed of shapes is known before a call") {
   CHECK(!says(text.substr(text.find("graph")), "const"));
 }
 
+TEST_CASE("import: what is computed of sizes that calls tell are sizes") {
+  const auto with = [](std::vector<onnx::Node> nodes) {
+    return text_of(model({tensor("a", {-1, 6, 8}), tensor("p", {1, 512, 8})}, std::move(nodes), "y",
+                         {integers("zero", {0}), integers("two", {2}), integers("four", {4}),
+                          integers("all", {-1}), integers("one", {1})}));
+  };
+  const onnx::Node shape = node("Shape", {"a"}, {"s"}),
+                   first = node("Gather", {"s", "zero"}, {"b"});
+  // (2*batch, -1, 4) of (batch, 6, 8).
+  CHECK(says(with({shape, first, node("Mul", {"b", "two"}, {"m"}),
+                   node("Concat", {"m", "all", "four"}, {"t"}, {{"axis", {0}}}),
+                   node("Reshape", {"a", "t"}, {"y"})}),
+             "a dim that calls tell is taken apart"));
+  CHECK(says(with({shape, first, node("Concat", {"b", "all", "four"}, {"t"}, {{"axis", {0}}}),
+                   node("Reshape", {"a", "t"}, {"y"})}),
+             "-> (y_out: f32[batch,12,4])"));
+  // As many places as there are rows.
+  CHECK(says(with({shape, first, node("Slice", {"p", "zero", "b", "one"}, {"y"})}),
+             "y[i0 in 0..1,i1 in 0..batch,i2 in 0..8] = onnx_slice(p)"));
+  CHECK(says(with({shape, first, node("Sub", {"b", "one"}, {"m"}),
+                   node("Concat", {"m", "one", "one"}, {"t"}, {{"axis", {0}}}),
+                   node("Expand", {"zero", "t"}, {"y"})}),
+             "[i0 in 0..batch - 1,i1 in 0..1,i2 in 0..1]"));
+  CHECK(says(with({shape, node("Add", {"s", "s"}, {"y"})}), "no op here is for"));
+}
+
 TEST_CASE("import: windows and groups of channels") {
   const std::string text =
       text_of(model({tensor("x", {1, 4, 8, 8}), tensor("w", {6, 2, 3, 3})},
