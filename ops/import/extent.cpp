@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "ops/import/importer.h"
+
 namespace hone::ops {
 namespace {
 
@@ -50,6 +52,36 @@ ImportExtent ImportExtent::divided(int64_t n) const {
   // What n divides stands outside: (d - 1)/2 + 1 is (d + 1)/2.
   const ImportExtent rest{times, dim, plus - out * n};
   return {1, fmt::format("({}/{})", rest.whole().text(), n), out};
+}
+
+int64_t import_product(int64_t a, int64_t b) {
+  int64_t out = 0;
+  if (__builtin_mul_overflow(a, b, &out)) throw Unsupported{"its sizes leave 64 bits"};
+  return out;
+}
+
+std::optional<ImportShape> sizes_of(const ImportValue& value) {
+  if (value.sizes || !value.known) return value.sizes;
+  ImportShape out;
+  for (const int64_t n : *value.known) out.push_back({n, ""});
+  return out;
+}
+
+int64_t import_fixed(const ImportExtent& e) {
+  if (!e.fixed())
+    throw Unsupported{fmt::format("the size {} is not known before a call", e.text())};
+  return e.times;
+}
+
+ImportExtent import_elements(const ImportShape& shape, size_t begin, size_t end) {
+  ImportExtent out;
+  for (size_t i = begin; i < end; ++i) {
+    if (!out.fixed() && !shape[i].fixed()) throw Unsupported{"a product of dims that calls tell"};
+    const ImportExtent own = shape[i].whole();
+    out.times = import_product(out.times, own.times);
+    if (!own.fixed()) out.dim = own.dim;
+  }
+  return out;
 }
 
 }  // namespace hone::ops

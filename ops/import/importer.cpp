@@ -503,83 +503,12 @@ onnx::DataType onnx_type(DType type) {
   return onnx::DataType::kUndefined;
 }
 
-int64_t import_product(int64_t a, int64_t b) {
-  int64_t out = 0;
-  if (__builtin_mul_overflow(a, b, &out)) throw Unsupported{"its sizes leave 64 bits"};
-  return out;
-}
-
 size_t import_axis(int64_t axis, size_t rank) {
   const auto dims = static_cast<int64_t>(rank);
   if (axis < -dims || axis >= dims) {
     throw Unsupported{fmt::format("there is no axis {} of {}", axis, rank)};
   }
   return static_cast<size_t>(axis < 0 ? axis + dims : axis);
-}
-
-std::optional<ImportShape> sizes_of(const ImportValue& value) {
-  if (value.sizes || !value.known) return value.sizes;
-  ImportShape out;
-  for (const int64_t n : *value.known) out.push_back({n, ""});
-  return out;
-}
-
-int64_t import_fixed(const ImportExtent& e) {
-  if (!e.fixed())
-    throw Unsupported{fmt::format("the size {} is not known before a call", e.text())};
-  return e.times;
-}
-
-ImportExtent import_elements(const ImportShape& shape, size_t begin, size_t end) {
-  ImportExtent out;
-  for (size_t i = begin; i < end; ++i) {
-    if (!out.fixed() && !shape[i].fixed()) throw Unsupported{"a product of dims that calls tell"};
-    const ImportExtent own = shape[i].whole();
-    out.times = import_product(out.times, own.times);
-    if (!own.fixed()) out.dim = own.dim;
-  }
-  return out;
-}
-
-std::string import_dim(size_t axis) { return fmt::format("D{}", axis); }
-std::string import_index(size_t axis) { return fmt::format("i{}", axis); }
-
-std::string joined(const std::vector<std::string>& parts) {
-  return fmt::format("{}", fmt::join(parts, ","));
-}
-
-std::vector<std::string> import_dims(const ImportShape& shape) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < shape.size(); ++i) out.push_back(import_dim(i));
-  return out;
-}
-
-std::vector<std::string> import_indices(const ImportShape& shape) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < shape.size(); ++i) out.push_back(import_index(i));
-  return out;
-}
-
-std::string with_letters(const std::string& text, const std::map<char, std::string>& letters) {
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool alone =
-        (i == 0 || !is_word(text[i - 1])) && (i + 1 == text.size() || !is_word(text[i + 1]));
-    const auto at = alone ? letters.find(text[i]) : letters.end();
-    out += at == letters.end() ? std::string(1, text[i]) : at->second;
-  }
-  return out;
-}
-
-std::string import_number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value < 0 ? "(-inf)" : "inf";
-  std::string text = fmt::format("{:.17g}", value);
-  if (text.find_first_of(".e") == text.npos) text += ".0";
-  return value < 0 || std::signbit(value) ? "(" + text + ")" : text;
 }
 
 }  // namespace hone::ops

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements moved, not computed.
+#include "ops/import/movement.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,17 +11,6 @@
 
 namespace hone::ops {
 namespace {
-
-/// One output whose element at `i0,i1` is the input's at `at`, over declared dims. `outside` says
-/// what stands where there is none.
-void move(const ImportNode& node, size_t output, const ImportShape& shape,
-          const std::vector<std::string>& in, const std::vector<std::string>& out,
-          const std::vector<std::string>& at, const char* outside = "") {
-  const ImportValue& x = node.input(0);
-  node.importer().make(
-      node, output, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
-      fmt::format("Y[{}] = X[{}]{}", joined(import_indices(shape)), joined(at), outside));
-}
 
 /// A result that differs from the input in dims of one element alone. False where it does not.
 bool moves_ones(const ImportNode& node, const ImportShape& shape) {
@@ -35,7 +26,7 @@ bool moves_ones(const ImportNode& node, const ImportShape& shape) {
   }
   while (to < shape.size() && shape[to].is(1)) ++to;
   if (to < shape.size()) return false;
-  move(node, 0, shape, in, out, at);
+  import_moved(node, 0, shape, in, out, at);
   return true;
 }
 
@@ -80,14 +71,7 @@ void reshape(const ImportNode& node, const ImportShape& shape) {
     in.push_back(x.shape[x.shape.size() - 1 - (i - same)].text());
     at.push_back(back[i - same]);
   }
-  move(node, 0, shape, in, out, at);
-}
-
-/// An attribute's integers as sizes.
-ImportShape sizes_in(const ImportNode& node, std::string_view name) {
-  ImportShape out;
-  for (const int64_t n : node.integers(name, {})) out.push_back({n, ""});
-  return out;
+  import_moved(node, 0, shape, in, out, at);
 }
 
 void import_reshape(const ImportNode& node) {
@@ -173,7 +157,7 @@ void import_transpose(const ImportNode& node) {
     out[i] = import_dim(from);
     at[from] = import_index(i);
   }
-  move(node, 0, shape, import_dims(x.shape), out, at);
+  import_moved(node, 0, shape, import_dims(x.shape), out, at);
 }
 
 void import_expand(const ImportNode& node) {
@@ -246,188 +230,6 @@ void import_concat(const ImportNode& node) {
                        fmt::format("Y[{}] = {}", joined(import_indices(shape)), text));
 }
 
-/// What `[begin:end:step]` of a dim of `n` elements takes, as NumPy counts.
-struct Slice {
-  int64_t begin, step, count;
-};
-
-Slice slice_of(int64_t n, int64_t begin, int64_t end, int64_t step) {
-  if (step == 0) throw Unsupported{"a step of 0"};
-  if (begin < 0) begin += n;
-  if (end < 0) end += n;
-  const int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? n : n - 1;
-  begin = std::clamp(begin, step > 0 ? int64_t{0} : int64_t{-1}, hi);
-  end = std::clamp(end, lo, hi);
-  const int64_t count =
-      step > 0 ? (end - begin + step - 1) / step : (begin - end - step - 1) / -step;
-  return {begin, step, std::max<int64_t>(count, 0)};
-}
-
-/// The same of a dim that calls tell: `[1:]`, `[:-1]`, `[-2:]`, `[:4]`. What reaches beyond it is
-/// refused where the dim gets a range.
-struct OpenSlice {
-  ImportExtent begin, count;
-};
-
-OpenSlice slice_of(const ImportExtent& n, int64_t begin, int64_t end, int64_t step) {
-  // Fixed by: exporters, who write so for "all".
-  constexpr int64_t kAll = (int64_t{1} << 31) - 1;
-  if (step < 1) throw Unsupported{"a dim that calls tell is turned round"};
-  const auto place = [&](int64_t at) {
-    if (at >= kAll) return n;
-    if (at <= -kAll) return ImportExtent{0, ""};
-    return at < 0 ? n.more(at) : ImportExtent{at, ""};
-  };
-  const auto length = place(end).without(place(begin));
-  if (!length) throw Unsupported{"a dim that calls tell is cut"};
-  ImportExtent count = length->more(step - 1).divided(step);
-  if (count.fixed() && count.times < 0) count.times = 0;
-  return {place(begin), std::move(count)};
-}
-
-void import_slice(const ImportNode& node) {
-  const ImportValue& x = node.input(0);
-  const bool old = node.version() < 10;
-  ImportShape begins, ends;
-  if (!old) begins = node.sizes(1, "starts"), ends = node.sizes(2, "ends");
-  if (old) begins = sizes_in(node, "starts"), ends = sizes_in(node, "ends");
-  std::vector<int64_t> axes, steps(begins.size(), 1);
-  for (size_t i = 0; i < begins.size(); ++i) axes.push_back(static_cast<int64_t>(i));
-  if (old) axes = node.integers("axes", axes);
-  if (!old && node.has(3)) axes = node.known(3, "axes");
-  if (!old && node.has(4)) steps = node.known(4, "steps");
-  if (ends.size() != begins.size() || axes.size() != begins.size() ||
-      steps.size() != begins.size()) {
-    throw Unsupported{"starts, ends, axes and steps differ in number"};
-  }
-  ImportShape shape = x.shape;
-  std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
-  std::optional<Slice> of_known;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const size_t axis = import_axis(axes[i], x.shape.size());
-    const int64_t begin = import_fixed(begins[i]);
-    if (!ends[i].fixed()) {
-      // Calls tell where it ends, which no dim of the input says.
-      if (begin < 0 || steps[i] != 1) throw Unsupported{"a dim is cut up to where calls tell"};
-      shape[axis] = ends[i].more(-begin);
-      if (x.shape[axis].fixed()) in[axis] = x.shape[axis].text();
-      out[axis] = fmt::format("L{}", axis);
-      at[axis] = fmt::format("{} + {}", begin, import_index(axis));
-      continue;
-    }
-    const int64_t end = ends[i].times;
-    if (!x.shape[axis].fixed()) {
-      const OpenSlice own = slice_of(ImportExtent{1, import_dim(axis)}, begin, end, steps[i]);
-      shape[axis] = slice_of(x.shape[axis], begin, end, steps[i]).count;
-      out[axis] = own.count.text();
-      at[axis] = fmt::format("{} + {}*{}", own.begin.text(), steps[i], import_index(axis));
-      continue;
-    }
-    const Slice s = slice_of(x.shape[axis].times, begin, end, steps[i]);
-    shape[axis] = {s.count, ""};
-    in[axis] = x.shape[axis].text();
-    out[axis] = std::to_string(s.count);
-    at[axis] = fmt::format("{}{}*{}", s.begin != 0 ? fmt::format("{} + ", s.begin) : "", s.step,
-                           import_index(axis));
-    of_known = s;
-  }
-  const auto sizes = sizes_of(x);
-  if (sizes && x.shape.size() == 1 && of_known) {
-    ImportShape some;
-    for (int64_t i = 0; i < of_known->count; ++i) {
-      some.push_back((*sizes)[static_cast<size_t>(of_known->begin + i * of_known->step)]);
-    }
-    return node.importer().size(node, 0, std::move(some), {of_known->count}, x.type);
-  }
-  move(node, 0, shape, in, out, at);
-}
-
-void import_split(const ImportNode& node) {
-  const ImportValue& x = node.input(0);
-  const size_t axis = import_axis(node.integer("axis", 0), x.shape.size());
-  if (!x.shape[axis].fixed()) throw Unsupported{"a dim that calls tell is cut"};
-  const int64_t all = x.shape[axis].times, parts = static_cast<int64_t>(node.outputs());
-  std::vector<int64_t> lengths = node.integers("split", {});
-  if (node.has(1)) lengths = node.known(1, "lengths");
-  if (lengths.empty()) {
-    const int64_t each = (all + parts - 1) / parts;
-    for (int64_t i = 0; i < parts; ++i)
-      lengths.push_back(std::clamp<int64_t>(all - i * each, 0, each));
-  }
-  if (static_cast<int64_t>(lengths.size()) != parts) {
-    throw Unsupported{"it has another number of lengths than of outputs"};
-  }
-  int64_t begin = 0;
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    ImportShape shape = x.shape;
-    shape[axis] = {lengths[i], ""};
-    std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
-    in[axis] = x.shape[axis].text();
-    out[axis] = std::to_string(lengths[i]);
-    if (begin > 0) at[axis] += fmt::format(" + {}", begin);
-    if (begin + lengths[i] > all) throw Unsupported{"its parts are longer than its input"};
-    move(node, i, shape, in, out, at);
-    begin += lengths[i];
-  }
-}
-
-/// Pads of all axes, those before and those after; a node may name the axes that it pads.
-std::vector<int64_t> padding_of(const ImportNode& node, const std::vector<int64_t>& given) {
-  const size_t rank = node.input(0).shape.size();
-  std::vector<size_t> axes;
-  for (size_t i = 0; i < rank; ++i) axes.push_back(i);
-  if (node.has(3)) {
-    axes.clear();
-    for (const int64_t axis : node.known(3, "axes")) axes.push_back(import_axis(axis, rank));
-  }
-  if (given.size() != 2 * axes.size()) throw Unsupported{"its pads are of another rank"};
-  std::vector<int64_t> pads(2 * rank);
-  for (size_t k = 0; k < axes.size(); ++k) {
-    pads[axes[k]] = given[k];
-    pads[rank + axes[k]] = given[axes.size() + k];
-  }
-  return pads;
-}
-
-void import_pad(const ImportNode& node) {
-  const ImportValue& x = node.input(0);
-  const bool old = node.version() < 11;
-  const std::string mode = node.text("mode", "constant");
-  const size_t rank = x.shape.size();
-  const auto pads = padding_of(node, old ? node.integers("pads", {}) : node.known(1, "pads"));
-  std::string filled = "0";  // of other modes nothing is outside
-  if (old) filled = import_number(node.number("value", 0));
-  if (!old && node.has(2)) {
-    if (!node.input(2).number) throw Unsupported{"what it pads with is not known before a call"};
-    filled = import_number(*node.input(2).number);
-  }
-  if (mode != "constant" && mode != "edge" && mode != "reflect") {
-    throw Unsupported{fmt::format("padding of mode {}", mode)};
-  }
-  ImportShape shape = x.shape;
-  std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t before = pads[i], after = pads[rank + i];
-    if (before == 0 && after == 0) continue;
-    const bool fixed = x.shape[i].fixed();
-    const ImportExtent own = fixed ? x.shape[i] : ImportExtent{1, import_dim(i)};
-    shape[i] = x.shape[i].more(before + after);
-    in[i] = own.text();
-    out[i] = own.more(before + after).text();
-    at[i] += fmt::format(" {} {}", before < 0 ? "+" : "-", std::abs(before));
-    if (mode == "constant") continue;
-    const int64_t last = import_fixed(x.shape[i]) - 1;
-    if (last < 0 || (mode == "reflect" && std::max(before, after) > last)) {
-      throw Unsupported{"it pads by more than there is"};
-    }
-    if (mode == "edge") at[i] = fmt::format("max(0, min({}, {}))", at[i], last);
-    if (mode == "reflect") at[i] = fmt::format("min(abs({0}), {1} - abs({0}))", at[i], 2 * last);
-  }
-  node.importer().make(
-      node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
-      fmt::format("Y[{}] = X[{}] else {}", joined(import_indices(shape)), joined(at), filled));
-}
-
 void import_gather(const ImportNode& node) {
   const ImportValue &x = node.input(0), &ids = node.input(1);
   const size_t axis = import_axis(node.integer("axis", 0), x.shape.size());
@@ -463,30 +265,6 @@ void import_gather(const ImportNode& node) {
   node.importer().make(node, 0, x.type, shape, {{&x, "X", joined(in)}, {&ids, "J", joined(of_ids)}},
                        joined(out),
                        fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), joined(at)));
-}
-
-/// Each axis is cut or filled up on both sides alike, the odd element behind.
-void import_center_crop(const ImportNode& node) {
-  const ImportValue& x = node.input(0);
-  const size_t rank = x.shape.size();
-  const std::vector<int64_t>& wanted = node.known(1, "sizes");
-  std::vector<int64_t> axes = node.integers("axes", {});
-  for (size_t i = 0; i < rank && !node.has_attribute("axes"); ++i) {
-    axes.push_back(static_cast<int64_t>(i));
-  }
-  if (axes.size() != wanted.size()) throw Unsupported{"its sizes are of another rank"};
-  ImportShape shape = x.shape;
-  std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const size_t i = import_axis(axes[k], rank);
-    const int64_t n = import_fixed(x.shape[i]), cut = (n - wanted[k]) / 2;
-    if (wanted[k] < 0) throw Unsupported{"sizes below 0"};
-    shape[i] = {wanted[k], ""};
-    in[i] = x.shape[i].text();
-    out[i] = shape[i].text();
-    if (cut != 0) at[i] += fmt::format(" {} {}", cut < 0 ? "-" : "+", std::abs(cut));
-  }
-  move(node, 0, shape, in, out, at, " else 0");
 }
 
 /// The elements that a condition names, where that is known: of the whole tensor without an axis.
@@ -529,20 +307,27 @@ void import_compress(const ImportNode& node) {
 
 }  // namespace
 
+void import_moved(const ImportNode& node, size_t output, const ImportShape& shape,
+                  const std::vector<std::string>& in, const std::vector<std::string>& out,
+                  const std::vector<std::string>& at, const char* outside) {
+  const ImportValue& x = node.input(0);
+  node.importer().make(
+      node, output, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
+      fmt::format("Y[{}] = X[{}]{}", joined(import_indices(shape)), joined(at), outside));
+}
+
+ImportShape sizes_in(const ImportNode& node, std::string_view name) {
+  ImportShape out;
+  for (const int64_t n : node.integers(name, {})) out.push_back({n, ""});
+  return out;
+}
+
 std::vector<ImportEntry> rows_of_movement() {
   return {
-      {"CenterCropPad", import_center_crop},
-      {"Compress", import_compress},
-      {"Concat", import_concat},
-      {"Expand", import_expand},
-      {"Flatten", import_flatten},
-      {"Gather", import_gather},
-      {"Pad", import_pad},
-      {"Reshape", import_reshape},
-      {"Slice", import_slice},
-      {"Split", import_split},
-      {"Squeeze", import_squeeze},
-      {"Transpose", import_transpose},
+      {"Compress", import_compress},   {"Concat", import_concat},
+      {"Expand", import_expand},       {"Flatten", import_flatten},
+      {"Gather", import_gather},       {"Reshape", import_reshape},
+      {"Squeeze", import_squeeze},     {"Transpose", import_transpose},
       {"Unsqueeze", import_unsqueeze},
   };
 }

@@ -19,6 +19,7 @@ std::vector<ImportEntry> rows_of_values();
 std::vector<ImportEntry> rows_of_products();
 std::vector<ImportEntry> rows_of_windows();
 std::vector<ImportEntry> rows_of_reductions();
+std::vector<ImportEntry> rows_of_cuts();
 std::vector<ImportEntry> rows_of_movement();
 std::vector<ImportEntry> rows_of_shapes();
 std::vector<ImportEntry> rows_of_places();
