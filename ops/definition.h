@@ -35,7 +35,9 @@ Result<std::shared_ptr<const Source>> make_source(std::string_view text, std::st
 /// Tells that `name`, a span of the text, begins a problem and names no op.
 void tell_unknown_op(Span name, const Library* library, Diagnostics& diagnostics);
 
-/// One op that is all of `text`; `origin` and `line` say in errors where it stands.
-Result<Op> parse_op(std::string_view text, std::string_view origin, int line, bool trusted = false);
+/// One op that is all of `text`, with those before it that it uses; `origin` and `line` say in
+/// errors where it stands. Others that it uses are of `besides` (may be null) and of the stock.
+Result<Op> parse_op(std::string_view text, std::string_view origin, int line, bool trusted = false,
+                    const Library* besides = nullptr);
 
 }  // namespace hone::ops

@@ -74,12 +74,13 @@ Result<std::shared_ptr<const Source>> make_source(std::string_view text, std::st
   return std::make_shared<const Source>(Source{std::string(text), std::string(origin), line});
 }
 
-Result<Op> parse_op(std::string_view text, std::string_view origin, int line, bool trusted) {
+Result<Op> parse_op(std::string_view text, std::string_view origin, int line, bool trusted,
+                    const Library* besides) {
   auto source = make_source(text, origin, line);
   if (!source) return source.failure();
   Diagnostics diagnostics(*source);
   int end = 0;
-  Op op = parse_last_op(*source, diagnostics, nullptr, trusted, &end);
+  Op op = parse_last_op(*source, diagnostics, besides, trusted, &end);
   const Token next = diagnostics.failed() ? Token() : Lexer((*source)->text, end).next();
   if (next.kind != Token::kEnd) {
     diagnostics.error(next.span, "the op ends before this; one op is expected", ErrorCode::kSyntax);

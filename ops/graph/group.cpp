@@ -8,6 +8,7 @@
 #include <set>
 
 #include "jit/ir/spelling.h"
+#include "ops/definition.h"
 #include "ops/foreign.h"
 #include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
@@ -52,23 +53,40 @@ class Borders {
   std::vector<int> reads, makes, within;
 };
 
-/// Extents of a graph in the names of a group's dims.
+/// Extents of a graph in the names of a group's dims. Where the group is `symbolic`, numbers have
+/// names too, but those that its ops say.
 class GroupDims {
  public:
   GroupDims(const std::vector<ir::Dim>& dims, bool symbolic) : dims_(dims), symbolic_(symbolic) {}
 
+  /// Leaves the numbers that an op declares as they are, such as the taps of a window.
+  void keep(const Definition& op) {
+    for (const Argument& a : op.args) {
+      for (const Term& extent : a.shape) {
+        if (extent.kind == Term::kInt) said_.insert(extent.i);
+      }
+    }
+  }
+
   /// Gives each dim of the graph that stands by itself a name, and each number where they have one.
   void name(const Expr& extent) {
     const Expr e = with_fixed_dims(extent, dims_);
-    if (e->op == ir::Op::kDim || (symbolic_ && e->op == ir::Op::kInt)) symbol(e);
+    if (e->op == ir::Op::kDim || (e->op == ir::Op::kInt && !stays(e->i))) symbol(e);
   }
 
   /// The extent, where all that it is made of has a name; else a dim of its own.
   Expr renamed(const Expr& extent) {
     const Expr e = with_fixed_dims(extent, dims_);
-    if (e->op == ir::Op::kInt && !symbolic_) return e;
+    if (e->op == ir::Op::kInt && stays(e->i)) return e;
     if (e->op == ir::Op::kInt || e->op == ir::Op::kDim) return ir::make_dim(symbol(e));
     return knows(e) ? in_names(e) : ir::make_dim(symbol(e));
+  }
+
+  /// The end of a range that a statement says. Null where a dim or number in it has no name.
+  std::optional<Term> end(const Term& t) const {
+    if (t.kind != Term::kInt || stays(t.i)) return number(t);
+    const auto at = names_.find(std::to_string(t.i));
+    return at == names_.end() ? std::nullopt : std::optional(name_term(at->second));
   }
 
   /// A number that a statement says, `9` or `2*B`. Null where a dim in it has no name.
@@ -100,6 +118,8 @@ class GroupDims {
   }
 
  private:
+  bool stays(int64_t number) const { return !symbolic_ || said_.contains(number); }
+
   std::string symbol(const Expr& e) {
     const auto [at, fresh] = names_.emplace(ir::print(e), "");
     if (fresh) {
@@ -122,6 +142,7 @@ class GroupDims {
 
   const std::vector<ir::Dim>& dims_;
   bool symbolic_;
+  std::set<int64_t> said_{0, 1};              ///< one element is told from several
   std::map<std::string, std::string> names_;  ///< by the text of an extent
   std::vector<std::pair<std::string, Expr>> order_;
 };
@@ -130,8 +151,9 @@ class GroupDims {
 class GroupWriter {
  public:
   GroupWriter(const Graph& graph, const Group& group, const Borders& borders,
-              const std::vector<ir::Dim>& dims, bool symbolic, const Library* library)
-      : graph_(graph), group_(group), borders_(borders), library_(library), dims_(dims, symbolic) {
+              const std::vector<ir::Dim>& dims, bool symbolic, GroupOps& ops)
+      : graph_(graph), group_(group), borders_(borders), ops_(ops), dims_(dims, symbolic) {
+    for (const int n : group.nodes) dims_.keep(*graph.nodes[static_cast<size_t>(n)].op.definition);
     name("x", borders.reads);
     name("y", borders.makes);
     name("t", borders.within);
@@ -161,7 +183,9 @@ class GroupWriter {
     d_.graph = false;
     std::string text;
     for (const Op& op : own_.ops) text += op.text() + " ";
-    return parse_problem(text + print(d_) + *bindings + constants() + orders(), library_);
+    const Result<Op>& op = ops_.parse(text + print(d_));
+    if (!op) return op.failure();
+    return make_problem(*op, *bindings + constants() + orders(), ops_.library());
   }
 
  private:
@@ -218,7 +242,7 @@ class GroupWriter {
     if (!hidden && !graph_.own.find(op.name())) return op.name();
     const auto [at, fresh] = own_names_.emplace(op.text(), op.name());
     if (!fresh) return at->second;
-    KnownOps known(own_, library_);
+    KnownOps known(own_, ops_.library());
     while (hidden &&
            (at->second == op.name() || graph_.own.find(at->second) || known.find(at->second))) {
       at->second += "_op";
@@ -261,7 +285,7 @@ class GroupWriter {
     for (Range& r : left.indices) {
       std::vector<Term> bounds;
       for (const Term& bound : r.bounds) {
-        if (auto in_names = dims_.number(bound)) bounds.push_back(*std::move(in_names));
+        if (auto in_names = dims_.end(bound)) bounds.push_back(*std::move(in_names));
       }
       if (bounds.size() < r.bounds.size()) bounds.clear();
       r.bounds = std::move(bounds);
@@ -273,7 +297,7 @@ class GroupWriter {
   Result<Done> infer() {
     const auto source = std::make_shared<const Source>(Source{print(d_), "", 1});
     Diagnostics diagnostics(source);
-    KnownOps ops(own_, library_);
+    KnownOps ops(own_, ops_.library());
     const Graph inferred = graph_of(d_, ops, diagnostics);
     if (inferred.nodes.size() != d_.statements.size()) return diagnostics.failure();
     for (Statement& s : d_.statements) {
@@ -281,9 +305,10 @@ class GroupWriter {
       for (Left& left : s.also) state_ranges(left, inferred);
     }
     for (const int v : borders_.makes) {
-      Argument a = argument(v);
+      Argument a;
+      a.name = names_.at(v);
+      a.type = std::string(name_of(value(v).type));
       a.role = ir::Role::kOutput;
-      a.shape.clear();
       const int at = inferred.find(a.name);
       for (const Expr& e : inferred.values[static_cast<size_t>(at)].shape) {
         a.shape.push_back(index_term(e));
@@ -337,7 +362,7 @@ class GroupWriter {
   const Graph& graph_;
   const Group& group_;
   const Borders& borders_;
-  const Library* library_;
+  GroupOps& ops_;
   GroupDims dims_;
   Definition d_;
   std::map<int, std::string> names_;              ///< of values
@@ -376,13 +401,19 @@ Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
   return make_problem(node.op, words + constants + orders, library);
 }
 
+const Result<Op>& GroupOps::parse(const std::string& text) {
+  const auto known = by_text_.find(text);
+  if (known != by_text_.end()) return known->second;
+  return by_text_.emplace(text, parse_op(text, "", 1, false, library_)).first->second;
+}
+
 Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
-                         const std::vector<ir::Dim>& dims, const Library* library) {
+                         const std::vector<ir::Dim>& dims, GroupOps& ops) {
   Group group;
   group.nodes = std::move(nodes);
   const GraphNode& first = graph.nodes[static_cast<size_t>(group.nodes[0])];
   if (group.nodes.size() == 1 && is_plain(first)) {
-    auto problem = problem_of(graph, first, dims, library);
+    auto problem = problem_of(graph, first, dims, ops.library());
     if (problem) {
       group.reads = first.reads;
       group.makes = first.makes;
@@ -393,8 +424,8 @@ Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
   const Borders borders(graph, group.nodes);
   group.reads = borders.reads;
   group.makes = borders.makes;
-  auto problem = GroupWriter(graph, group, borders, dims, true, library).problem();
-  if (!problem) problem = GroupWriter(graph, group, borders, dims, false, library).problem();
+  auto problem = GroupWriter(graph, group, borders, dims, true, ops).problem();
+  if (!problem) problem = GroupWriter(graph, group, borders, dims, false, ops).problem();
   if (!problem) return problem.failure();
   group.problem = std::move(*problem);
   return group;

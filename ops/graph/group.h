@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "ops/graph/graph.h"
@@ -15,14 +17,28 @@ struct Group {
   Problem problem;
 };
 
+/// The ops of groups, each parsed once: groups that differ in sizes alone are one op.
+class GroupOps {
+ public:
+  /// Ops by name are those of `library`, which may be null and outlives this.
+  explicit GroupOps(const Library* library) : library_(library) {}
+  const Library* library() const { return library_; }
+  /// The last op of a text, or why it is none.
+  const Result<Op>& parse(const std::string& text);
+
+ private:
+  const Library* library_;
+  std::map<std::string, Result<Op>> by_text_;
+};
+
 /// The problem of some nodes. What only they read stays inside, a weight is `const`. A node by
 /// itself is its op where that says all; else the statements of the nodes are put together. Extents
 /// become dims, so that nodes that differ in sizes alone are one op with other bindings.
 ///
-/// `dims` says what the graph's dims are, `library` may be null. Fails where the language does not
+/// `dims` says what the graph's dims are. Fails where the language does not
 /// have the statements together, and where a dim lacks a range.
 Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
-                         const std::vector<ir::Dim>& dims, const Library* library);
+                         const std::vector<ir::Dim>& dims, GroupOps& ops);
 
 /// The problem of a plain node by itself. `graph` has its values, and perhaps not the node.
 Result<Problem> problem_of(const Graph& graph, const GraphNode& node,

@@ -122,19 +122,21 @@ Convolution convolution_of(const ImportNode& node, const ImportValue& x, const I
   const Channels c = channels_of(x, w, groups);
   Convolution out;
   out.shape = {x.shape[0], w.shape[0]};
-  // Channels of groups are numbers, since indices are divided by them.
-  out.channels = groups == 1 ? "D1" : w.shape[0].text();
-  std::vector<std::string> of_x{"D0", groups == 1 ? "C" : x.shape[1].text()},
-      of_w{out.channels, groups == 1 ? "C" : w.shape[1].text()}, of_y{"D0", out.channels},
+  // Channels of groups are numbers where indices are divided by them.
+  const bool alone = groups > 1 && w.shape[0].is(groups) && w.shape[1].is(1), named = groups == 1;
+  out.channels = named || alone ? "D1" : w.shape[0].text();
+  std::vector<std::string> of_x{"D0", alone   ? "D1"
+                                      : named ? "C"
+                                              : x.shape[1].text()},
+      of_w{out.channels, named ? "C" : w.shape[1].text()}, of_y{"D0", out.channels},
       at_x{"i0", c.input}, at_w{"i1", c.weight}, at_y{"i0", "i1"}, over;
   if (!c.reduced.empty()) over.push_back(c.reduced);
   for (size_t i = 0; i < windows.size(); ++i) {
     const ImportWindow& window = windows[i];
     const std::string tap = fmt::format("r{}", i);
-    const ImportExtent own{1, import_dim(i + 2)};
-    of_x.push_back((window.input.fixed() ? window.input : own).text());
+    of_x.push_back(window.input_text(import_dim(i + 2)));
     of_w.push_back(std::to_string(window.taps));
-    of_y.push_back((window.input.fixed() ? window.results : window.results_over(own)).text());
+    of_y.push_back(window.results_text(import_dim(i + 2)));
     at_x.push_back(window.position(import_index(i + 2), tap));
     at_w.push_back(tap);
     at_y.push_back(import_index(i + 2));

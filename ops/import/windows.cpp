@@ -57,8 +57,7 @@ std::string taps_of(const std::vector<ImportWindow>& windows) {
   return joined(all);
 }
 
-/// A pooling's declarations: sizes stand as numbers where they are known, since windows may end
-/// behind the input.
+/// A pooling's declarations.
 struct Pooling {
   std::vector<ImportWindow> windows;
   std::string input, result, at;
@@ -75,9 +74,8 @@ Pooling pooling_of(const ImportNode& node, const std::vector<int64_t>& taps) {
   out.shape = {x.shape[0], x.shape[1]};
   for (size_t i = 0; i < out.windows.size(); ++i) {
     const ImportWindow& w = out.windows[i];
-    const ImportExtent own{1, import_dim(kFirst + i)};
-    out.input += "," + (w.input.fixed() ? w.input : own).text();
-    out.result += "," + (w.input.fixed() ? w.results : w.results_over(own)).text();
+    out.input += "," + w.input_text(import_dim(kFirst + i));
+    out.result += "," + w.results_text(import_dim(kFirst + i));
     out.at += "," + w.position(import_index(kFirst + i), fmt::format("r{}", i));
     out.shape.push_back(w.results);
     out.padded |= w.padded;
@@ -184,7 +182,7 @@ void import_average_pool(const ImportNode& node) {
     // With padding counted, windows end with it.
     const int64_t lo = all ? -w.before : 0, behind = all ? w.after : 0;
     const ImportExtent own{1, import_dim(kFirst + i)};
-    const std::string hi = (w.input.fixed() ? w.input : own).more(behind).text();
+    const std::string hi = (w.has_formula() ? own : w.input).more(behind).text();
     const std::string taps =
         w.padded ? fmt::format("(min({} + {}, {}) - max({}, {}))", begin, w.taps, hi, begin, lo)
                  : std::to_string(w.taps);
@@ -225,6 +223,19 @@ void import_global_pool(const ImportNode& node) {
 ImportExtent ImportWindow::results_over(const ImportExtent& elements) const {
   const int64_t reach = import_product(taps - 1, dilation) + 1;
   return elements.more(before + after - reach).divided(stride).more(1);
+}
+
+bool ImportWindow::has_formula() const {
+  return !input.fixed() || (results.times > 0 && results_over(input) == results &&
+                            padded == (before > 0 || after > 0));
+}
+
+std::string ImportWindow::input_text(const std::string& dim) const {
+  return has_formula() ? dim : input.text();
+}
+
+std::string ImportWindow::results_text(const std::string& dim) const {
+  return has_formula() ? results_over({1, dim}).text() : results.text();
 }
 
 std::string ImportWindow::position(const std::string& result, const std::string& tap) const {

@@ -13,8 +13,14 @@ struct ImportWindow {
 
   /// Whether some position lies outside of the input.
   bool padded = false;
-  /// The results over as many elements, of a dim whose extent calls tell.
+  /// The results over as many elements, where windows do not end behind the input.
   ImportExtent results_over(const ImportExtent& elements) const;
+  /// Whether all extents of the input have their results by one formula, `(D2 - 1)/2 + 1`; nodes
+  /// that differ in sizes are one op then. Else the extents stand in the op as numbers.
+  bool has_formula() const;
+  /// How an op declares the dim of its input, `D2` if that is `dim`, and the one of its result.
+  std::string input_text(const std::string& dim) const;
+  std::string results_text(const std::string& dim) const;
   /// `2*i3 + r1 - 1`.
   std::string position(const std::string& result, const std::string& tap) const;
 };

@@ -117,7 +117,8 @@ Result<bool> Constants::compute(const ops::Graph& graph, int n, const std::vecto
     }
   }
   std::shared_ptr<const ops::Library> library = engine.library();
-  const auto group = ops::make_group(graph, {n}, dims, library.get());
+  ops::GroupOps ops(library.get());
+  const auto group = ops::make_group(graph, {n}, dims, ops);
   if (!group) return false;
   const auto kernel = engine.compile(Result<ops::Problem>(group->problem), CompileOptions());
   if (!kernel) return false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/threads/at_once.h"
 #include "schedules/model/model.h"
 #include "schedules/space/space.h"
 
@@ -25,14 +26,26 @@ const Result<ops::Group>& KernelDrafts::group(const ops::Graph& graph,
   }
   const auto known = groups_.find(key);
   if (known != groups_.end()) return known->second;
-  return groups_.emplace(std::move(key), ops::make_group(graph, nodes, dims_, library_.get()))
-      .first->second;
+  return groups_.emplace(std::move(key), ops::make_group(graph, nodes, dims_, ops_)).first->second;
 }
 
 const KernelDraft& KernelDrafts::of(const ops::Problem& problem) {
-  const auto [at, fresh] = drafts_.try_emplace(problem.text);
-  if (!fresh) return at->second;
-  KernelDraft& draft = at->second;
+  prepare({&problem});
+  return drafts_.at(problem.text);
+}
+
+void KernelDrafts::prepare(const std::vector<const ops::Problem*>& problems) {
+  std::vector<std::pair<const ops::Problem*, KernelDraft*>> fresh;
+  for (const ops::Problem* problem : problems) {
+    const auto [at, absent] = drafts_.try_emplace(problem->text);
+    if (absent) fresh.emplace_back(problem, &at->second);
+  }
+  at_once(fresh.size(), engine_.target.threads,
+          [&](size_t i) { *fresh[i].second = draft_of(*fresh[i].first); });
+}
+
+KernelDraft KernelDrafts::draft_of(const ops::Problem& problem) const {
+  KernelDraft draft;
   draft.scheduled = schedules::analytic_schedule(problem.program, engine_.target);
   draft.cycles = schedules::estimate(draft.scheduled.program, engine_.target);
   for (const ir::Stage& s : draft.scheduled.program.stages) {

@@ -25,20 +25,25 @@ class KernelDrafts {
  public:
   /// Both outlive the drafts.
   KernelDrafts(const std::vector<ir::Dim>& dims, EngineState& engine)
-      : dims_(dims), engine_(engine), library_(engine.library()) {}
+      : dims_(dims), engine_(engine), library_(engine.library()), ops_(library_.get()) {}
 
   const ops::Library* library() const { return library_.get(); }
   /// Nodes of a graph as one problem; see ops::make_group. From the first call on the nodes and
   /// values of the graph stay, orders of values aside.
   const Result<ops::Group>& group(const ops::Graph& graph, const std::vector<int>& nodes);
   const KernelDraft& of(const ops::Problem& problem);
+  /// Makes the drafts that are not there yet, over the engine's threads.
+  void prepare(const std::vector<const ops::Problem*>& problems);
   /// What the rules derive for a problem, if a pass asked for it; else null.
   const schedules::Scheduled* known(const ops::Problem& problem) const;
 
  private:
+  KernelDraft draft_of(const ops::Problem& problem) const;
+
   const std::vector<ir::Dim>& dims_;
   EngineState& engine_;
   std::shared_ptr<const ops::Library> library_;
+  ops::GroupOps ops_;
   std::map<std::vector<int>, Result<ops::Group>> groups_;  ///< by nodes and orders of their values
   std::map<std::string, KernelDraft> drafts_;              ///< by the problem's text
 };

@@ -15,6 +15,7 @@
 #include "runtime/model/integers.h"
 #include "runtime/model/layout.h"
 #include "runtime/model/model_state.h"
+#include "runtime/threads/at_once.h"
 
 namespace hone::runtime {
 namespace {
@@ -91,6 +92,7 @@ class ModelLoader {
     if (auto f = simplify(); !f) return f.failure();
     std::vector<std::vector<int>> all = groups();
     if (options_.fuse) graph_ = with_orders(std::move(graph_), all, dims_, *drafts_);
+    compile(all);
     for (std::vector<int>& nodes : all) {
       if (nodes.size() == 1 && shares_memory(nodes[0])) continue;
       if (auto f = add_call(std::move(nodes)); !f) return f.failure();
@@ -123,11 +125,15 @@ class ModelLoader {
     return Done();
   }
 
+  bool is_view(int n) const {
+    return options_.fuse && ops::is_view(graph_, graph_.nodes[static_cast<size_t>(n)], dims_);
+  }
+
   /// Makes the result of a node lie where its argument does, if it is the same elements in the same
   /// order. Of what the caller gives, one tensor alone can lie there.
   bool shares_memory(int n) {
     const ops::GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
-    if (!options_.fuse || !ops::is_view(graph_, node, dims_)) return false;
+    if (!is_view(n)) return false;
     const int from = homes_.of(node.reads[0]), made = node.makes[0];
     if (value(from).kind == ops::GraphValue::kConstant) return false;
     if (!value(made).output) {
@@ -200,6 +206,24 @@ class ModelLoader {
         model_->given.push_back({static_cast<int>(v), written});
       }
     }
+  }
+
+  /// Kernels that differ, over the engine's threads; the engine keeps them, and what fails fails
+  /// again where it is called for.
+  void compile(const std::vector<std::vector<int>>& groups) {
+    std::map<std::string_view, const ops::Problem*> problems;
+    for (const std::vector<int>& nodes : groups) {
+      if (nodes.size() == 1 && is_view(nodes[0])) continue;
+      const Result<ops::Group>& group = drafts_->group(graph_, nodes);
+      if (group) problems.emplace(group->problem.text, &group->problem);
+    }
+    std::vector<const ops::Problem*> all;
+    for (const auto& [text, problem] : problems) all.push_back(problem);
+    kernels_.resize(all.size());
+    at_once(all.size(), engine_.target.threads, [&](size_t i) {
+      auto kernel = engine_.compile(*all[i], CompileOptions(), drafts_->known(*all[i]));
+      if (kernel) kernels_[i] = *std::move(kernel);
+    });
   }
 
   Result<Done> add_call(std::vector<int> nodes) {
@@ -322,6 +346,8 @@ class ModelLoader {
   std::optional<KernelDrafts> drafts_;
   Constants constants_;
   Homes homes_;
+  /// Held until calls have them, as the engine keeps what somebody holds.
+  std::vector<std::shared_ptr<const KernelState>> kernels_;
   std::shared_ptr<ModelState> model_ = std::make_shared<ModelState>();
 };
 

@@ -48,7 +48,8 @@ std::string shape_of(const Graph& graph, const std::string& name) {
 
 std::string problem_of(const Graph& graph, const std::vector<int>& nodes,
                        const std::vector<hone::ir::Dim>& dims) {
-  auto group = make_group(graph, nodes, dims, nullptr);
+  hone::ops::GroupOps ops(nullptr);
+  auto group = make_group(graph, nodes, dims, ops);
   return group ? group->problem.text : "error: " + group.failure().message;
 }
 
@@ -102,6 +103,24 @@ TEST_CASE("graph: a node alone is its op, with what its dims are") {
   const Graph g = graph_of(kPerceptron);
   CHECK(problem_of(g, {0}, {{"B", 1, 64, {}}}) == "fc_relu M=1..64 K=784 N=256 const=W,b");
   CHECK(problem_of(g, {2}, {{"B", 8, 8, {}}}) == "softmax M=8 N=10");
+}
+
+TEST_CASE("graph: groups that differ in sizes alone are one op, whose windows stay numbers") {
+  const auto op_at = [](int channels, int size) {
+    const Graph g = graph_of(
+        fmt::format("op windows(X: f32[B,C,H], W: f32[N,C,3]) -> (Y: f32[B,N,(H + 1)/2]) {{ "
+                    "Y[b,n,h] = sum[c,r]((X[b,c,2*h + r - 1] else 0)*W[n,c,r]) }}\n"
+                    "graph g(x: f32[1,{0},{1}], w: f32[16,{0},3]) -> (y) {{ "
+                    "a[b in 0..1,n in 0..16,h in 0..{2}] = windows(x, w); y = relu(a) }}",
+                    channels, size, (size + 1) / 2));
+    const std::string problem = problem_of(g, {0, 1}, {});
+    return problem.substr(0, problem.rfind('}'));
+  };
+  const std::string op = op_at(8, 20);
+  CHECK(says(op, "x1: f32[1,D1,D2], x2: f32[D3,D1,3]) -> (y1: f32[1,D3,(D2 + 1)/2])"));
+  CHECK(op_at(24, 33) == op);
+  // One that has as many channels as taps says that number.
+  CHECK(says(op_at(3, 20), "x1: f32[1,3,D1]"));
 }
 
 TEST_CASE("graph: several nodes are one op of their statements, with extents as dims") {
