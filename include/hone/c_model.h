@@ -29,7 +29,8 @@ typedef struct hone_model_options {
   size_t weight_count;
   const hone_named_tensor* known; /* inputs of a model of ONNX whose values are known now */
   size_t known_count;
-  int32_t apart; /* not 0: each node has a kernel of its own */
+  int32_t apart;    /* not 0: each node has a kernel of its own */
+  const char* plan; /* which nodes share a kernel, as hone_model_plan has it; null: none is given */
 } hone_model_options;
 
 /* A model from a file, a graph's text or a model of ONNX. `options` may be null. */
@@ -45,6 +46,8 @@ HONE_C_API void hone_model_destroy(hone_model* model);
 
 /* Canonical text of the graph; lives as long as the model. */
 HONE_C_API const char* hone_model_text(const hone_model* model);
+/* Which nodes share a kernel, and the orders of values in memory; see hone::Model::plan. */
+HONE_C_API const char* hone_model_plan(const hone_model* model);
 /* Inputs, weights (of which `constant` is set) and outputs, in the order of the text. */
 HONE_C_API size_t hone_model_param_count(const hone_model* model);
 /* Null where `index` is none. */
@@ -90,9 +93,9 @@ HONE_C_API hone_status hone_model_run(const hone_model* model, const hone_named_
 typedef void (*hone_tuned_kernel)(void* context, const char* problem, const char* schedule,
                                   const hone_tune_result* result);
 
-/* Searches schedules for the kernels of a model, each different one once; the next load takes them.
- * The budget is of all together. `tuned` is called for each when all is done. `options` and `tuned`
- * may be null. */
+/* Searches schedules for the kernels of a model, each different one once, and which nodes share a
+ * kernel; the next load takes them. The budget is of all together. `tuned` is called for each when
+ * all is done. `options` and `tuned` may be null. */
 HONE_C_API hone_status hone_engine_tune_model(hone_engine* engine, const hone_model* model,
                                               const hone_tune_options* options,
                                               hone_tuned_kernel tuned, void* context, char** error);

@@ -188,8 +188,9 @@ class HONE_API Engine {
   Result<Model> try_load(const GraphBuilder& graph, const ModelOptions& options = {});
 
   /// Searches schedules for the kernels of a model, each different one once, and keeps the best in
-  /// the cache; the next load takes them. The budget is of all together, and goes to where the
-  /// model should gain most. One result for each kernel. Throws Error.
+  /// the cache; the next load takes them. It tries too which nodes share a kernel, and in what
+  /// order values lie in memory. The budget is of all together, and goes to where the model should
+  /// gain most. One result for each kernel. Throws Error.
   std::vector<TuneResult> tune(const Model& model, const TuneOptions& options = {});
   Result<std::vector<TuneResult>> try_tune(const Model& model, const TuneOptions& options = {});
 

@@ -42,6 +42,8 @@ struct ModelOptions {
   std::vector<NamedTensor> known = {};
   /// Whether nodes may share a kernel; else each has its own.
   bool fuse = true;
+  /// How the graph runs, as Model::plan has it. Empty: as tuning found, else by the rules.
+  std::string plan = {};
 };
 
 /// One kernel of a model, in the order of its steps.
@@ -85,6 +87,9 @@ class HONE_API Model {
   std::span<const Param> params() const;
   /// Its kernels.
   std::span<const ModelStep> steps() const;
+  /// Which nodes share a kernel, and in what order values lie in memory. In `a+b c | a@0,2,3,1` one
+  /// kernel makes `a` and `b`, and dim 1 of `a` is innermost. ModelOptions::plan takes it.
+  const std::string& plan() const;
   /// Bytes that it takes.
   ModelMemory memory() const;
 

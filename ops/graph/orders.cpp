@@ -43,15 +43,9 @@ bool slides_over(const GraphNode& node, int v) {
 class Images {
  public:
   Images(const Graph& graph, const std::vector<ir::Dim>& dims)
-      : graph_(graph), free_(graph.values.size()), sets_(graph.values.size()) {
+      : graph_(graph), free_(reorderable(graph, dims)), sets_(graph.values.size()) {
     for (size_t v = 0; v < free_.size(); ++v) {
-      const GraphValue& value = graph.values[v];
-      free_[v] = value.kind == GraphValue::kMade && !value.output && !is_packed(value.type) &&
-                 value.shape.size() >= kLeastRank;
-    }
-    for (const GraphNode& node : graph.nodes) {
-      if (!is_view(graph, node, dims)) continue;
-      for (const int v : {node.reads[0], node.makes[0]}) free_[static_cast<size_t>(v)] = false;
+      free_[v] = free_[v] && graph.values[v].shape.size() >= kLeastRank;
     }
   }
 
@@ -96,6 +90,18 @@ class Images {
 
 }  // namespace
 
+std::vector<bool> reorderable(const Graph& graph, const std::vector<ir::Dim>& dims) {
+  std::vector<bool> free;
+  for (const GraphValue& v : graph.values) {
+    free.push_back(v.kind == GraphValue::kMade && !v.output && !is_packed(v.type));
+  }
+  for (const GraphNode& node : graph.nodes) {
+    if (!is_view(graph, node, dims)) continue;
+    for (const int v : {node.reads[0], node.makes[0]}) free[static_cast<size_t>(v)] = false;
+  }
+  return free;
+}
+
 std::vector<std::vector<int>> image_sets(const Graph& graph,
                                          const std::vector<std::vector<int>>& groups,
                                          const std::vector<ir::Dim>& dims) {
@@ -107,6 +113,13 @@ std::vector<int> channels_last(size_t rank) {
   for (size_t d = 2; d < rank; ++d) order.push_back(static_cast<int>(d));
   order.push_back(1);
   return order;
+}
+
+void set_orders(Graph& graph, const std::vector<int>& values, bool last) {
+  for (const int v : values) {
+    GraphValue& value = graph.values[static_cast<size_t>(v)];
+    value.order = last ? channels_last(value.shape.size()) : std::vector<int>();
+  }
 }
 
 std::string order_word(const Argument& a, const std::vector<int>& order) {

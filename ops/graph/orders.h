@@ -14,9 +14,16 @@ std::vector<std::vector<int>> image_sets(const Graph& graph,
                                          const std::vector<std::vector<int>>& groups,
                                          const std::vector<ir::Dim>& dims);
 
+/// Per value: whether its memory may have any order. So it is of what nodes make, but for callers,
+/// for packed types, and where a node only looks at the same memory.
+std::vector<bool> reorderable(const Graph& graph, const std::vector<ir::Dim>& dims);
+
 /// The order of dims in which the second one is innermost, as in images whose channels lie
 /// together: 0, 2, 3, 1.
 std::vector<int> channels_last(size_t rank);
+
+/// Has values with channels last in memory, or as their dims stand.
+void set_orders(Graph& graph, const std::vector<int>& values, bool last);
 
 /// `W@K,N`: the word by which a problem has a tensor in that order.
 std::string order_word(const Argument& a, const std::vector<int>& order);

@@ -77,6 +77,7 @@ Result<Done> load_model(hone_engine* engine, const hone_model_options* options, 
   o.weights = {weights.span().begin(), weights.span().end()};
   o.known = {known.span().begin(), known.span().end()};
   o.fuse = c.apart == 0;
+  o.plan = c.plan ? c.plan : "";
   Result<Model> made = f(o);
   if (!made) return made.failure();
   *model = new hone_model(engine->pool, *std::move(made));
@@ -114,6 +115,10 @@ void hone_model_destroy(hone_model* model) { delete model; }
 
 const char* hone_model_text(const hone_model* model) {
   return model ? model->model.text().c_str() : "";
+}
+
+const char* hone_model_plan(const hone_model* model) {
+  return model ? model->model.plan().c_str() : "";
 }
 
 size_t hone_model_param_count(const hone_model* model) { return model ? model->params.size() : 0; }

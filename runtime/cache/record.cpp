@@ -52,6 +52,18 @@ double ratio(int64_t a, int64_t b) {
 
 }  // namespace
 
+bool names_graph(std::string_view problem) {
+  constexpr std::string_view kWord = "graph ";
+  // Fixed by: text_hash.
+  constexpr size_t kHashDigits = 32;
+  if (!problem.starts_with(kWord)) return false;
+  const size_t name = problem.find(' ', kWord.size());
+  if (name == problem.npos || problem.size() < name + 1 + kHashDigits) return false;
+  const std::string_view hash = problem.substr(name + 1, kHashDigits);
+  return std::all_of(hash.begin(), hash.end(),
+                     [](char c) { return std::isxdigit(static_cast<unsigned char>(c)); });
+}
+
 std::string family_of(std::string_view problem) {
   std::string family;
   each_word(problem, [&](std::string_view word) {

@@ -51,6 +51,9 @@ struct Weights {
   int64_t trials = 0;  ///< that were logged when they were fitted
 };
 
+/// Whether the problem of a key is a graph, `graph mlp 6c62.. B=1..64` with a hash of its text.
+bool names_graph(std::string_view problem);
+
 /// The problem's text without the values of its dims: problems of one family may share schedules.
 std::string family_of(std::string_view problem);
 

@@ -273,7 +273,7 @@ int tune_graph(const Common& common, const ModelLine& line, const TuneOptions& o
   if (!tuned) return report(common, tuned.failure());
   double before = 0, after = 0;
   Json object = {{"graph", g.file.graph.text}, {"dims", g.dims}};
-  for (const TunedKernel& k : *tuned) {
+  for (const TunedKernel& k : tuned->kernels) {
     before += k.uses * (k.default_us > 0 ? k.default_us : k.result.time_us);
     after += k.uses * k.result.time_us;
     object["kernels"].push_back({{"ops", k.ops},
@@ -287,6 +287,15 @@ int tune_graph(const Common& common, const ModelLine& line, const TuneOptions& o
                                  {"seconds", k.seconds},
                                  {"end", name_of(k.result.end)}});
   }
+  object["changes"] = Json::array();
+  for (const TriedChange& c : tuned->changes) {
+    object["changes"].push_back(
+        {{"what", c.what}, {"gone_us", c.gone_us}, {"come_us", c.come_us}, {"taken", c.taken}});
+    if (common.json) continue;
+    std::cout << fmt::format("  plan      {}: {:.1f} us, {:.1f} us before{}\n", c.what, c.come_us,
+                             c.gone_us, c.taken ? ", taken" : "");
+  }
+  object["plan"] = tuned->plan;
   object["default_us"] = before;
   object["time_us"] = after;
   if (common.json) {

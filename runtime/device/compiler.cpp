@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jit/cuda/sm90_rows.h"
+#include "runtime/cache/text_hash.h"
 
 namespace hone::runtime {
 namespace {
@@ -14,19 +15,9 @@ namespace {
 /// Chosen: sources of a search's batch, with room (not measured).
 constexpr size_t kMostBegun = 64;
 
-/// 128 bits of FNV-1a, in hex, of kernels and of what stands before them.
+/// Of kernels and of what stands before them.
 std::string hash_of(const std::string& kernels) {
-  using Wide = unsigned __int128;
-  constexpr Wide kPrime = (Wide{1} << 88) + 0x13b;
-  Wide hash = (Wide{0x6c62272e07bb0142} << 64) + 0x62b821756295c58d;
-  for (const std::string& part : {jit::cuda_prelude(), jit::sm90_rows_for(kernels), kernels}) {
-    for (const char c : part) {
-      hash ^= static_cast<unsigned char>(c);
-      hash *= kPrime;
-    }
-  }
-  return fmt::format("{:016x}{:016x}", static_cast<uint64_t>(hash >> 64),
-                     static_cast<uint64_t>(hash));
+  return text_hash({jit::cuda_prelude(), jit::sm90_rows_for(kernels), kernels});
 }
 
 std::string version_of(const jit::Nvrtc& nvrtc) {

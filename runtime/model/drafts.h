@@ -34,6 +34,8 @@ class KernelDrafts {
   const KernelDraft& of(const ops::Problem& problem);
   /// Makes the drafts that are not there yet, over the engine's threads.
   void prepare(const std::vector<const ops::Problem*>& problems);
+  /// The cycles of a draft that there is, by the text of its problem.
+  double cycles(const std::string& text) const { return drafts_.at(text).cycles; }
   /// What the rules derive for a problem, if a pass asked for it; else null.
   const schedules::Scheduled* known(const ops::Problem& problem) const;
 

@@ -22,9 +22,9 @@ class Layout {
 
   ops::Graph run(const std::vector<std::vector<int>>& groups) {
     for (const std::vector<int>& set : ops::image_sets(graph_, groups, dims_)) {
-      order(set, true);
+      ops::set_orders(graph_, set, true);
       const std::vector<Weighed> touched = heaviest(groups, set);
-      order(set, false);
+      ops::set_orders(graph_, set, false);
       double last = 0, first = 0;
       std::vector<const std::vector<int>*> same;
       for (const Weighed& w : touched) {
@@ -33,7 +33,7 @@ class Layout {
       }
       prepare(same);
       for (const std::vector<int>* nodes : same) first += cycles(*nodes);
-      order(set, last < first);
+      ops::set_orders(graph_, set, last < first);
     }
     return std::move(graph_);
   }
@@ -65,13 +65,6 @@ class Layout {
     while (count < touched.size() && !(taken >= kShare * sum)) taken += touched[count++].cycles;
     touched.resize(count);
     return touched;
-  }
-
-  void order(const std::vector<int>& set, bool last) {
-    for (const int v : set) {
-      ops::GraphValue& value = graph_.values[static_cast<size_t>(v)];
-      value.order = last ? ops::channels_last(value.shape.size()) : std::vector<int>();
-    }
   }
 
   bool touches(const std::vector<int>& group, const std::vector<int>& set) const {

@@ -10,11 +10,13 @@
 #include "ops/graph/fuse.h"
 #include "ops/graph/group.h"
 #include "ops/graph/passes.h"
+#include "ops/graph/plan.h"
 #include "ops/graph/reading.h"
 #include "runtime/model/constants.h"
 #include "runtime/model/integers.h"
 #include "runtime/model/layout.h"
 #include "runtime/model/model_state.h"
+#include "runtime/model/plan_record.h"
 #include "runtime/threads/at_once.h"
 
 namespace hone::runtime {
@@ -69,6 +71,8 @@ class ModelLoader {
     drafts_.emplace(dims_, engine_);
     model_->services = engine_.services;
     model_->text = graph_.text;
+    model_->key = plan_key(engine_, graph_, dims_);
+    model_->bound_dims = dims_;
     for (const ir::Dim& d : dims_) {
       if (d.lo != d.hi) model_->dims.push_back(d);
     }
@@ -90,14 +94,18 @@ class ModelLoader {
       add_value(v);
     }
     if (auto f = simplify(); !f) return f.failure();
-    std::vector<std::vector<int>> all = groups();
-    if (options_.fuse) graph_ = with_orders(std::move(graph_), all, dims_, *drafts_);
-    compile(all);
-    for (std::vector<int>& nodes : all) {
-      if (nodes.size() == 1 && shares_memory(nodes[0])) continue;
-      if (auto f = add_call(std::move(nodes)); !f) return f.failure();
+    auto all = groups();
+    if (!all) return all.failure();
+    compile(*all);
+    for (std::vector<int>& nodes : *all) {
+      if (nodes.size() == 1 && shares_memory(nodes[0])) {
+        ran_.push_back(std::move(nodes));
+      } else if (auto f = add_call(std::move(nodes)); !f) {
+        return f.failure();
+      }
     }
     if (auto f = plan(); !f) return f.failure();
+    model_->plan = ops::print_plan(graph_, ran_);
     model_->graph = std::move(graph_);
     return std::shared_ptr<const ModelState>(std::move(model_));
   }
@@ -105,8 +113,19 @@ class ModelLoader {
  private:
   const ops::GraphValue& value(int v) const { return graph_.values[static_cast<size_t>(v)]; }
 
-  std::vector<std::vector<int>> groups() const {
-    return options_.fuse ? ops::fused_groups(graph_, dims_) : ops::single_groups(graph_);
+  /// As the caller says, else as tuning found, else by the rules. Sets the orders of values.
+  Result<ops::GraphGroups> groups() {
+    if (!options_.plan.empty()) return ops::parse_plan(options_.plan, dims_, graph_);
+    if (!options_.fuse) return ops::single_groups(graph_);
+    if (const auto kept = recorded_plan(engine_, model_->key)) {
+      auto groups = ops::parse_plan(*kept, dims_, graph_);
+      if (groups) return groups;
+      engine_.services->tell_once(Event::kNotice,
+                                  "a recorded plan is left out: " + groups.failure().message);
+    }
+    ops::GraphGroups groups = ops::fused_groups(graph_, dims_);
+    graph_ = with_orders(std::move(graph_), groups, dims_, *drafts_);
+    return groups;
   }
 
   /// Before values are counted: some are added.
@@ -243,6 +262,7 @@ class ModelLoader {
     add_step(*group, call);
     call.nodes = group->nodes;
     model_->calls.push_back(std::move(call));
+    ran_.push_back(std::move(nodes));
     return Done();
   }
 
@@ -346,6 +366,7 @@ class ModelLoader {
   std::optional<KernelDrafts> drafts_;
   Constants constants_;
   Homes homes_;
+  ops::GraphGroups ran_;  ///< groups that came to be, in their order
   /// Held until calls have them, as the engine keeps what somebody holds.
   std::vector<std::shared_ptr<const KernelState>> kernels_;
   std::shared_ptr<ModelState> model_ = std::make_shared<ModelState>();

@@ -41,7 +41,7 @@ Result<std::vector<TuneResult>> Engine::try_tune(const Model& model, const TuneO
   auto tuned = runtime::tune_model(*state_, *model.state_, options);
   if (!tuned) return tuned.failure();
   std::vector<TuneResult> results;
-  for (runtime::TunedKernel& k : *tuned) results.push_back(std::move(k.result));
+  for (runtime::TunedKernel& k : tuned->kernels) results.push_back(std::move(k.result));
   return results;
 }
 
@@ -63,6 +63,7 @@ void Model::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor
 const std::string& Model::text() const { return state_->text; }
 std::span<const Param> Model::params() const { return state_->params; }
 std::span<const ModelStep> Model::steps() const { return state_->steps; }
+const std::string& Model::plan() const { return state_->plan; }
 ModelMemory Model::memory() const { return state_->memory; }
 
 }  // namespace hone

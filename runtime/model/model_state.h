@@ -48,8 +48,11 @@ struct ModelCall {
 /// A loaded model: immutable.
 struct ModelState {
   std::string text;
-  ops::Graph graph;  ///< as it runs: without what was computed at load
-  std::vector<ir::Dim> dims;
+  Key key;                          ///< of records of its plan
+  std::string plan;                 ///< how `graph` runs; see ops/graph/plan.h
+  ops::Graph graph;                 ///< as it runs: without what was computed at load
+  std::vector<ir::Dim> bound_dims;  ///< all of the graph's
+  std::vector<ir::Dim> dims;        ///< those that calls tell
   std::vector<ModelValue> values;
   std::vector<ModelParam> given;  ///< inputs, then outputs
   std::vector<ModelCall> calls;

@@ -20,12 +20,27 @@ struct TunedKernel {
   TuneResult result;             ///< of the last run that measured something, else the first
 };
 
+/// A change of a model's plan that was measured.
+struct TriedChange {
+  std::string what;                 ///< `conv+relu apart behind node 1`
+  double gone_us = 0, come_us = 0;  ///< of the kernels that differ, in one call of the model
+  bool taken = false;
+};
+
+/// What tuning a model found.
+struct TunedModel {
+  std::vector<TunedKernel> kernels;  ///< of the plan
+  std::vector<TriedChange> changes;
+  std::string plan;  ///< see ops/graph/plan.h
+};
+
 /// Searches schedules for the kernels of a model and keeps the best in the cache: the next load
-/// takes them. The budget is of all together. Each kernel gets a first part of it. The rest goes to
-/// whichever should gain most for the model, as its last run tells. `told` is called after each
-/// run.
-Result<std::vector<TunedKernel>> tune_model(
-    EngineState& engine, const ModelState& model, const TuneOptions& options,
-    const std::function<void(const TunedKernel&)>& told = {});
+/// takes them. The budget is of all together. Each kernel gets a first part of it. Then other plans
+/// are tried: groups of nodes cut or joined, other orders in memory. What is faster by measurement
+/// is kept. The rest goes to whichever kernel should gain most for the model, as its last run
+/// tells. `told` is called after each run.
+Result<TunedModel> tune_model(EngineState& engine, const ModelState& model,
+                              const TuneOptions& options,
+                              const std::function<void(const TunedKernel&)>& told = {});
 
 }  // namespace hone::runtime

@@ -109,10 +109,23 @@ TEST_CASE("C models: a graph is loaded, run, and outlives its engine") {
   std::free(call.workspace);
 }
 
+TEST_CASE("C models: a model runs by the plan that it is given") {
+  LoadedModel m;
+  m.options.plan = "a y z";
+  REQUIRE_MESSAGE(m.load(kGraph) == HONE_OK, m.error);
+  CHECK(hone_model_step_count(m.model) == 3);
+  CHECK(std::string(hone_model_plan(m.model)) == "a y z");
+  LoadedModel other;
+  other.options.plan = "a z";
+  CHECK(other.load(kGraph) == HONE_ERROR_SCHEDULE);
+  CHECK(other.error.find("`z` reads `y`, which is made later") != std::string::npos);
+}
+
 TEST_CASE("C models: a model says what it takes, what it runs and what memory it needs") {
   LoadedModel m;
   REQUIRE_MESSAGE(m.load(kGraph) == HONE_OK, m.error);
   CHECK(std::string(hone_model_text(m.model)).starts_with("graph g(x: f32[B,3], const w:"));
+  CHECK(std::string(hone_model_plan(m.model)) == "a+y z");
   REQUIRE(hone_model_param_count(m.model) == 5);
   CHECK(hone_model_param(m.model, 5) == nullptr);
   const hone_param& x = *hone_model_param(m.model, 0);
@@ -177,6 +190,7 @@ TEST_CASE("C models: nulls and what does not fit are statuses with a text") {
   hone_model_destroy(nullptr);
   hone_model_memory(nullptr, nullptr);
   CHECK(std::string(hone_model_text(nullptr)).empty());
+  CHECK(std::string(hone_model_plan(nullptr)).empty());
   CHECK(hone_model_param_count(nullptr) == 0);
   CHECK(hone_model_param(nullptr, 0) == nullptr);
   CHECK(hone_model_step_count(nullptr) == 0);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuning a model: its kernels share a budget, and the next load takes what was found.
+#include "runtime/model/tune_model.h"
+
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -38,5 +40,31 @@ TEST_CASE("model: equal kernels are tuned once, within one budget, and loaded ag
   const Model tuned = engine.load_graph(text, options);
   for (const hone::ModelStep& step : tuned.steps()) {
     CHECK(step.kernel.source() == hone::Source::kTuned);
+  }
+}
+
+TEST_CASE("model: tuning tries other plans, and the next load takes what it found") {
+  auto engine = *hone::runtime::EngineState::create({.cache = ":memory:", .threads = 1});
+  const auto graph = *hone::ops::parse_graph(
+      "graph g(x: f32[256,64]) -> (y) { a = relu(x); b = softmax(a); c = tanh(b); y = softmax(c) "
+      "}");
+  const auto model = *hone::runtime::ModelState::load(*engine, graph, ModelOptions());
+  const auto tuned = hone::runtime::tune_model(
+      *engine, *model, hone::TuneOptions{.budget = std::chrono::milliseconds(4000)});
+  REQUIRE(tuned);
+  CHECK(!tuned->changes.empty());
+  bool taken = false;
+  for (const hone::runtime::TriedChange& c : tuned->changes) {
+    CHECK(c.gone_us > 0);
+    CHECK(c.come_us > 0);
+    CHECK(c.taken == (c.come_us < 0.97 * c.gone_us));
+    taken |= c.taken;
+  }
+  CHECK(taken == (tuned->plan != model->plan));
+  const auto next = *hone::runtime::ModelState::load(*engine, graph, ModelOptions());
+  CHECK(next->plan == tuned->plan);
+  CHECK(next->calls.size() == tuned->kernels.size());
+  for (const hone::runtime::ModelCall& call : next->calls) {
+    CHECK(call.kernel->source == hone::Source::kTuned);
   }
 }
