@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "ops/import/elementwise.h"
 #include "ops/import/known.h"
 #include "ops/import/rows.h"
@@ -19,8 +21,19 @@ void cast_to(const ImportNode& node, DType to) {
   make_elementwise(node, cast_of("a", a.type, to, saturates), to, {&a});
 }
 
+/// Before version 6 the type is a word such as `FLOAT`.
 void import_cast(const ImportNode& node) {
-  cast_to(node, import_type(static_cast<onnx::DataType>(node.integer("to", 0))));
+  const std::string given = node.text("to", "");
+  if (given.empty()) {
+    return cast_to(node, import_type(static_cast<onnx::DataType>(node.integer("to", 0))));
+  }
+  std::string word = given;
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (int i = 1; i <= static_cast<int>(onnx::DataType::kInt2); ++i) {
+    const auto type = static_cast<onnx::DataType>(i);
+    if (onnx::name_of(type) == word) return cast_to(node, import_type(type));
+  }
+  throw Unsupported{fmt::format("to the type `{}`", given)};
 }
 
 void import_cast_like(const ImportNode& node) { cast_to(node, node.input(1).type); }

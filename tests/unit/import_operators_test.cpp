@@ -66,6 +66,16 @@ TEST_CASE("import: casts to floats of 8 bits saturate, and those to 4 bits round
              "Cast `y`: the language has no type for float8e4m3fnuz"));
 }
 
+TEST_CASE("import: old casts name their types") {
+  const auto cast = [](std::string_view to) {
+    return text_of(
+        model({tensor("x", {3})}, {with_word(node("Cast", {"x"}, {"y"}), "to", to)}, "y"));
+  };
+  CHECK(says(cast("DOUBLE"), "Y[i0] = cast<f64>(A[i0])"));
+  CHECK(says(cast("UINT64"), "Cast `y`: the language has no type for uint64"));
+  CHECK(says(cast("NUMBER"), "Cast `y`: to the type `NUMBER`"));
+}
+
 TEST_CASE("import: elements of 4 bits get rows of whole bytes") {
   // 1, -2, 3 and 4, -5, 6, side by side from the low bits on.
   onnx::Tensor packed;
