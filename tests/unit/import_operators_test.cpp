@@ -106,8 +106,8 @@ TEST_CASE("import: elements of 4 bits get rows of whole bytes") {
 }
 
 TEST_CASE("import: scales of tensors, of axes and of blocks") {
-  const auto quantized = [](std::vector<int64_t> scale, int64_t block) {
-    return text_of(model({tensor("x", {3, 5}), tensor("s", std::move(scale))},
+  const auto quantized = [](const std::vector<int64_t>& scale, int64_t block) {
+    return text_of(model({tensor("x", {3, 5}), tensor("s", scale)},
                          {node("QuantizeLinear", {"x", "s"}, {"y"},
                                {{"axis", {1}}, {"block_size", {block}}, {"output_dtype", {5}}})},
                          "y"));

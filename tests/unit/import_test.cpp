@@ -119,8 +119,8 @@ TEST_CASE("import: all that has no op is told, what follows from it is not") {
 }
 
 TEST_CASE("import: images of other sizes, some of which calls tell") {
-  const auto resized = [](std::vector<int64_t> dims, const std::vector<float>& scales) {
-    onnx::ValueInfo x = tensor("x", std::move(dims));
+  const auto resized = [](const std::vector<int64_t>& dims, const std::vector<float>& scales) {
+    onnx::ValueInfo x = tensor("x", dims);
     return text_of(model({x}, {with_word(node("Resize", {"x", "", "s"}, {"y"}), "mode", "nearest")},
                          "y", {floats("s", scales)}));
   };
