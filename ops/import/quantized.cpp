@@ -136,6 +136,15 @@ void import_linear_conv(const ImportNode& node) {
       fmt::format("s: i32[{0}] = {1}; Y[{0}] = {2}", c.at_y, sum, saturated(value, zero, type)));
 }
 
+/// The declared dims of a shape, with `text` for one of them.
+std::string declared_but(const ImportShape& shape, size_t axis, const std::string& text) {
+  std::vector<std::string> dims;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    dims.push_back(i == axis ? text : shape[i].is(1) ? "1" : import_dim(i));
+  }
+  return joined(dims);
+}
+
 /// A scale or zero point of all elements, of those along an axis, or of blocks along it.
 Broadcast parameter_along(const ImportNode& node, const ImportValue& x, size_t input) {
   const ImportShape& shape = node.input(input).shape;
@@ -148,25 +157,22 @@ Broadcast parameter_along(const ImportNode& node, const ImportValue& x, size_t i
     throw Unsupported{
         fmt::format("scales or zero points of {} dims and blocks of {}", shape.size(), block)};
   }
-  std::vector<std::string> dims = import_dims(x.shape), at = import_indices(x.shape);
-  const int64_t blocks = (import_fixed(x.shape[axis]) + block - 1) / block;
-  if (!shape[axis].is(blocks)) {
-    throw Unsupported{fmt::format("{} elements in {} blocks of {}", x.shape[axis].text(),
-                                  shape[axis].text(), block)};
+  ImportShape blocks = x.shape;
+  blocks[axis] = {(import_fixed(x.shape[axis]) + block - 1) / block, ""};
+  if (!(shape == blocks)) {
+    throw Unsupported{fmt::format("{} elements in blocks of {}, and scales [{}] of [{}]",
+                                  x.shape[axis].text(), block, text_of(shape), text_of(x.shape))};
   }
-  dims[axis] = shape[axis].text();
+  std::vector<std::string> at = import_indices(x.shape);
   at[axis] = fmt::format("{}/{}", at[axis], block);
-  return {joined(dims), joined(at)};
+  return {declared_but(x.shape, axis, blocks[axis].text()), joined(at)};
 }
 
-/// The declaration of what has scales: a dim that blocks divide is a number.
+/// The declaration of elements that have scales: a dim that blocks divide is a number.
 std::string declared_along(const ImportNode& node, const ImportValue& x) {
-  std::vector<std::string> dims = import_dims(x.shape);
-  if (node.integer("block_size", 0) > 0) {
-    const size_t axis = import_axis(node.integer("axis", 1), x.shape.size());
-    dims[axis] = x.shape[axis].text();
-  }
-  return joined(dims);
+  if (node.integer("block_size", 0) < 1) return declared(x.shape).dims;
+  const size_t axis = import_axis(node.integer("axis", 1), x.shape.size());
+  return declared_but(x.shape, axis, x.shape[axis].text());
 }
 
 void import_dequantize(const ImportNode& node) {

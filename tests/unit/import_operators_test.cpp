@@ -117,7 +117,9 @@ TEST_CASE("import: scales of tensors, of axes and of blocks") {
   CHECK(says(quantized({5}, 0), "round(cast<f32>(X[i0,i1])/S[i1])"));
   CHECK(says(quantized({3, 3}, 2), "(X: f32[D0,5], S: f32[D0,3])"));
   CHECK(says(quantized({3, 3}, 2), "round(cast<f32>(X[i0,i1])/S[i0,i1/2])"));
-  CHECK(says(quantized({3, 2}, 2), "QuantizeLinear `y`: 5 elements in 2 blocks of 2"));
+  CHECK(says(quantized({3, 2}, 2),
+             "QuantizeLinear `y`: 5 elements in blocks of 2, and scales [3,2] of [3,5]"));
+  CHECK(says(quantized({2, 3}, 2), "and scales [2,3] of [3,5]"));
   CHECK(says(quantized({3, 2}, 0),
              "QuantizeLinear `y`: scales or zero points of 2 dims and blocks of 0"));
   onnx::Model wide =
