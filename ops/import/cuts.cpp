@@ -123,14 +123,23 @@ void import_split(const ImportNode& node) {
     throw Unsupported{"it has another number of lengths than of outputs"};
   }
   int64_t begin = 0;
+  const auto sizes = x.shape.size() == 1 ? sizes_of(x) : std::nullopt;
   for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < 0 || begin + lengths[i] > all) {
+      throw Unsupported{"its parts are longer than its input"};
+    }
+    if (sizes) {
+      const auto first = sizes->begin() + begin;
+      node.importer().size(node, i, {first, first + lengths[i]}, {lengths[i]}, x.type);
+      begin += lengths[i];
+      continue;
+    }
     ImportShape shape = x.shape;
     shape[axis] = {lengths[i], ""};
     std::vector<std::string> in = import_dims(x.shape), out = in, at = import_indices(x.shape);
     in[axis] = x.shape[axis].text();
     out[axis] = std::to_string(lengths[i]);
     if (begin > 0) at[axis] += fmt::format(" + {}", begin);
-    if (begin + lengths[i] > all) throw Unsupported{"its parts are longer than its input"};
     import_moved(node, i, shape, in, out, at);
     begin += lengths[i];
   }
@@ -154,19 +163,40 @@ std::vector<int64_t> padding_of(const ImportNode& node, const std::vector<int64_
   return pads;
 }
 
+/// An index that may leave `n` elements by a border, as one of them.
+std::string inside_of(const std::string& mode, const std::string& at, int64_t n, int64_t before,
+                      int64_t after) {
+  const int64_t last = n - 1;
+  if (mode == "wrap") return fmt::format("({})%{}", at, n);
+  if (mode == "edge" || last == 0) return fmt::format("max(0, min({}, {}))", at, last);
+  if (std::max(before, after) <= last)
+    return fmt::format("min(abs({0}), {1} - abs({0}))", at, 2 * last);
+  // Forth and back more than once.
+  return fmt::format("min(({0})%{1}, {1} - ({0})%{1})", at, 2 * last);
+}
+
+/// What stands in a border: a number, or an element of input 2 whose declaration is added.
+std::string filling_of(const ImportNode& node, std::vector<ImportArgument>& arguments) {
+  if (node.version() < 11) return import_number(node.number("value", 0));
+  if (!node.has(2)) return "0";
+  const ImportValue& v = node.input(2);
+  if (v.number) return import_number(*v.number);
+  if (v.type != node.input(0).type || v.shape.size() > 1 ||
+      (v.shape.size() == 1 && !v.shape[0].is(1)))
+    throw Unsupported{"it pads with other than one element"};
+  arguments.push_back({&v, "F", v.shape.empty() ? "" : "1"});
+  return v.shape.empty() ? "F[]" : "F[0]";
+}
+
 void import_pad(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   const bool old = node.version() < 11;
   const std::string mode = node.text("mode", "constant");
   const size_t rank = x.shape.size();
-  const auto pads = padding_of(node, old ? node.integers("pads", {}) : node.known(1, "pads"));
-  std::string filled = "0";  // of other modes nothing is outside
-  if (old) filled = import_number(node.number("value", 0));
-  if (!old && node.has(2)) {
-    if (!node.input(2).number) throw Unsupported{"what it pads with is not known before a call"};
-    filled = import_number(*node.input(2).number);
-  }
-  if (mode != "constant" && mode != "edge" && mode != "reflect") {
+  // Version 1 has another name for them.
+  const auto named = node.integers(node.has_attribute("paddings") ? "paddings" : "pads", {});
+  const auto pads = padding_of(node, old ? named : node.known(1, "pads"));
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap") {
     throw Unsupported{fmt::format("padding of mode {}", mode)};
   }
   ImportShape shape = x.shape;
@@ -177,19 +207,20 @@ void import_pad(const ImportNode& node) {
     const bool fixed = x.shape[i].fixed();
     const ImportExtent own = fixed ? x.shape[i] : ImportExtent{1, import_dim(i)};
     shape[i] = x.shape[i].more(before + after);
+    if (shape[i].fixed() && shape[i].times < 0) throw Unsupported{"it cuts more than there is"};
     in[i] = own.text();
     out[i] = own.more(before + after).text();
     at[i] += fmt::format(" {} {}", before < 0 ? "+" : "-", std::abs(before));
     if (mode == "constant") continue;
-    const int64_t last = import_fixed(x.shape[i]) - 1;
-    if (last < 0 || (mode == "reflect" && std::max(before, after) > last)) {
-      throw Unsupported{"it pads by more than there is"};
-    }
-    if (mode == "edge") at[i] = fmt::format("max(0, min({}, {}))", at[i], last);
-    if (mode == "reflect") at[i] = fmt::format("min(abs({0}), {1} - abs({0}))", at[i], 2 * last);
+    const int64_t n = import_fixed(x.shape[i]);
+    if (n < 1) throw Unsupported{"it repeats what there is not"};
+    at[i] = inside_of(mode, at[i], n, before, after);
   }
+  std::vector<ImportArgument> arguments{{&x, "X", joined(in)}};
+  // Of other modes nothing is outside.
+  const std::string filled = mode == "constant" ? filling_of(node, arguments) : "0";
   node.importer().make(
-      node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
+      node, 0, x.type, shape, arguments, joined(out),
       fmt::format("Y[{}] = X[{}] else {}", joined(import_indices(shape)), joined(at), filled));
 }
 

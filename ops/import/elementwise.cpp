@@ -197,7 +197,11 @@ void import_elementwise(const ImportNode& node) {
   std::vector<const ImportValue*> values;
   for (int i = 0; i < row.inputs; ++i) values.push_back(&node.input(static_cast<size_t>(i)));
   const DType type = row.type == "bool" ? DType::kBool : values[0]->type;
-  const std::string text = with_attributes(node, row.text);
+  std::string text = with_attributes(node, row.text);
+  // ONNX's quotients of integers are cut, where the language's are rounded down.
+  if (row.op == "Div" && is_int(values[0]->type) && !is_unsigned(values[0]->type)) {
+    text = "select((a % b != 0) && ((a < 0) != (b < 0)), a / b + 1, a / b)";
+  }
   if (!make_aligned(node, text, type)) make_elementwise(node, text, type, values);
 }
 

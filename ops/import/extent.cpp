@@ -84,4 +84,16 @@ ImportExtent import_elements(const ImportShape& shape, size_t begin, size_t end)
   return out;
 }
 
+ImportShape fixed_shape(const std::vector<int64_t>& dims) {
+  ImportShape shape;
+  for (const int64_t d : dims) shape.push_back({d, ""});
+  return shape;
+}
+
+std::string text_of(const ImportShape& shape) {
+  std::string out;
+  for (size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? "," : "") + shape[i].text();
+  return out;
+}
+
 }  // namespace hone::ops

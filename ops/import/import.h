@@ -41,6 +41,13 @@ using ImportedConstants = std::map<std::string, onnx::Tensor>;
 /// ONNX's type for one of hone's, of those that both have; kUndefined for others.
 onnx::DataType onnx_type(DType type);
 
+/// The data of a tensor of elements of less than a byte, whose rows begin at whole bytes as hone
+/// has it. Files have all elements side by side.
+std::string rows_of_packed(const onnx::Tensor& tensor);
+/// The reverse: `rows` of a tensor of `dims`, which have `elements`, as a file has them.
+std::string side_by_side(std::string_view rows, DType type, const std::vector<int64_t>& dims,
+                         int64_t elements);
+
 /// Operators of ONNX that have ops here, sorted by name.
 std::vector<std::string_view> imported_operators();
 

@@ -4,87 +4,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "ops/lexer.h"
 
 namespace hone::ops {
 namespace {
 
-/// A tensor with more elements is a weight, and its values are not looked at.
-/// Chosen: more than shapes and axes have (not measured).
-constexpr int64_t kMostKnown = 64;
-
-/// Elements that a node may fill with one value.
-/// Chosen: the weights of the largest layers (not measured).
-constexpr int64_t kMostFilled = int64_t{1} << 28;
-
 /// Fixed by: the language's names.
 constexpr size_t kLongestName = 48;
 
-/// Types that ONNX and the language have.
-struct TypePair {
-  onnx::DataType onnx;
-  DType own;
-};
-
-constexpr TypePair kTypes[] = {
-    {onnx::DataType::kFloat, DType::kF32},
-    {onnx::DataType::kDouble, DType::kF64},
-    {onnx::DataType::kFloat16, DType::kF16},
-    {onnx::DataType::kBfloat16, DType::kBF16},
-    {onnx::DataType::kInt64, DType::kI64},
-    {onnx::DataType::kInt32, DType::kI32},
-    {onnx::DataType::kInt16, DType::kI16},
-    {onnx::DataType::kInt8, DType::kI8},
-    {onnx::DataType::kUint8, DType::kU8},
-    {onnx::DataType::kBool, DType::kBool},
-    {onnx::DataType::kFloat8E4M3FN, DType::kF8E4M3},
-    {onnx::DataType::kFloat8E5M2, DType::kF8E5M2},
-};
-
-template <class T>
-T element(const onnx::Tensor& t, int64_t i) {
-  T value;
-  std::memcpy(&value, t.data.data() + i * static_cast<int64_t>(sizeof(T)), sizeof value);
-  return value;
-}
-
-int64_t integer(const onnx::Tensor& t, DType type, int64_t i) {
-  switch (type) {
-    case DType::kI64:
-      return element<int64_t>(t, i);
-    case DType::kI32:
-      return element<int32_t>(t, i);
-    case DType::kI16:
-      return element<int16_t>(t, i);
-    case DType::kI8:
-      return element<int8_t>(t, i);
-    case DType::kBool:
-      return element<uint8_t>(t, i) != 0;
-    default:
-      return element<uint8_t>(t, i);
+/// The branches of a node that may be taken.
+std::vector<const onnx::Graph*> branches_of(const onnx::Node& node, const ImportBranches& taken) {
+  std::vector<const onnx::Graph*> out;
+  if (node.op_type != "If") return out;
+  const auto at = taken.find(&node);
+  for (const onnx::Attribute& a : node.attributes) {
+    const bool then = a.name == "then_branch";
+    if (a.graphs.size() != 1 || (!then && a.name != "else_branch")) continue;
+    if (at == taken.end() || at->second == then) out.push_back(&a.graphs[0]);
   }
-}
-
-std::vector<int64_t> read_integers(const onnx::Tensor& t, DType type) {
-  std::vector<int64_t> out;
-  for (int64_t i = 0; i < t.elements; ++i) {
-    out.push_back(std::clamp(integer(t, type, i), -kMostInteger, kMostInteger));
-  }
-  return out;
-}
-
-ImportShape fixed_shape(const std::vector<int64_t>& dims) {
-  ImportShape shape;
-  for (const int64_t d : dims) shape.push_back({d, ""});
-  return shape;
-}
-
-std::string text_of(const ImportShape& shape) {
-  std::string out;
-  for (size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? "," : "") + shape[i].text();
   return out;
 }
 
@@ -112,21 +50,6 @@ ImportShape ImportNode::sizes(size_t i, const char* what) const {
   auto all = sizes_of(input(i));
   if (!all) throw Unsupported{fmt::format("its {} are not known before a call", what)};
   return *std::move(all);
-}
-
-std::vector<double> ImportNode::numbers(size_t i, const char* what) const {
-  const ImportValue& value = input(i);
-  if (value.known) return {value.known->begin(), value.known->end()};
-  const onnx::Tensor* t = value.tensor;
-  const bool wide = value.type == DType::kF64;
-  if (!t || t->elements > kMostKnown || (!wide && value.type != DType::kF32)) {
-    throw Unsupported{fmt::format("its {} are not known before a call", what)};
-  }
-  std::vector<double> out;
-  for (int64_t n = 0; n < t->elements; ++n) {
-    out.push_back(wide ? element<double>(*t, n) : static_cast<double>(element<float>(*t, n)));
-  }
-  return out;
 }
 
 const onnx::Attribute* ImportNode::find(std::string_view name) const {
@@ -227,51 +150,6 @@ void Importer::add_input(const onnx::ValueInfo& info) {
   values_[std::string(info.name)] = std::move(value);
 }
 
-void Importer::add_constant(std::string_view name, const onnx::Tensor& tensor) {
-  ImportValue value;
-  value.type = import_type(tensor.type);
-  value.shape = fixed_shape(tensor.dims);
-  value.tensor = &tensor;
-  if (tensor.elements <= kMostKnown && !is_float(value.type)) {
-    value.known = read_integers(tensor, value.type);
-  }
-  if (tensor.elements == 1 && value.type == DType::kF32) value.number = element<float>(tensor, 0);
-  if (tensor.elements == 1 && value.type == DType::kF64) value.number = element<double>(tensor, 0);
-  values_[std::string(name)] = std::move(value);
-}
-
-std::string Importer::named(const ImportValue& value) {
-  if (!value.name.empty()) return value.name;
-  if (value.sizes) throw Unsupported{"it takes sizes that calls tell for elements"};
-  if (!value.tensor) return computed(value);
-  auto [at, fresh] = weights_.emplace(value.tensor, "");
-  if (!fresh) return at->second;
-  const onnx::Tensor& t = *value.tensor;
-  at->second = fresh_name(t.name.empty() ? "c" : t.name);
-  arguments_ += fmt::format("{}const {}: {}[{}]", arguments_.empty() ? "" : ", ", at->second,
-                            name_of(value.type), text_of(value.shape));
-  graph_.weights.push_back({at->second, value.type, t.dims, t.data, t.owner});
-  return at->second;
-}
-
-/// A weight of integers that were computed here.
-std::string Importer::computed(const ImportValue& value) {
-  const auto bytes = std::make_shared<std::string>();
-  for (const int64_t v : *value.known) {
-    // Such a number may be another one of the file, cut where it was read.
-    if (std::abs(v) >= kMostInteger) throw Unsupported{"integers beyond 2^40 are computed with"};
-    // Little-endian, as files have them.
-    bytes->append(reinterpret_cast<const char*>(&v), static_cast<size_t>(size_of(value.type)));
-  }
-  std::vector<int64_t> shape;
-  for (const ImportExtent& e : value.shape) shape.push_back(e.times);
-  const std::string name = fresh_name("known");
-  arguments_ += fmt::format("{}const {}: {}[{}]", arguments_.empty() ? "" : ", ", name,
-                            name_of(value.type), text_of(value.shape));
-  graph_.weights.push_back({name, value.type, shape, *bytes, bytes});
-  return name;
-}
-
 void Importer::make(const ImportNode& node, size_t output, DType type, ImportShape shape,
                     const std::vector<ImportArgument>& arguments, const std::string& result_shape,
                     const std::string& statements) {
@@ -351,47 +229,6 @@ void Importer::constant(const ImportNode& node, size_t output, const onnx::Tenso
   if (node.wants(output)) add_constant(node.node().outputs[output], tensor);
 }
 
-const onnx::Tensor& Importer::fill(const onnx::Tensor& element, const std::vector<int64_t>& dims) {
-  onnx::Tensor& t = filled_.emplace_back();
-  t.type = element.type;
-  t.dims = dims;
-  for (const int64_t d : dims) {
-    if (d < 0 || (d > 0 && t.elements > kMostFilled / d)) {
-      throw Unsupported{"it fills more elements than a weight has"};
-    }
-    t.elements *= d;
-  }
-  const auto bytes = std::make_shared<std::string>();
-  for (int64_t i = 0; i < t.elements; ++i) bytes->append(element.data);
-  t.data = *bytes;
-  t.owner = bytes;
-  return t;
-}
-
-const onnx::Tensor& Importer::tensor_of(DType type, const std::vector<int64_t>& dims,
-                                        const std::vector<double>& values) {
-  if (is_float(type) && size_of(type) < 4) {
-    throw Unsupported{fmt::format("constants of {} are not computed", name_of(type))};
-  }
-  onnx::Tensor& t = filled_.emplace_back();
-  t.type = onnx_type(type);
-  t.dims = dims;
-  t.elements = static_cast<int64_t>(values.size());
-  const auto bytes = std::make_shared<std::string>();
-  for (const double v : values) {
-    // Little-endian, as files have them.
-    const auto single = static_cast<float>(v);
-    const auto whole = is_float(type) ? 0 : static_cast<int64_t>(v);
-    const void* from = type == DType::kF64   ? static_cast<const void*>(&v)
-                       : type == DType::kF32 ? static_cast<const void*>(&single)
-                                             : static_cast<const void*>(&whole);
-    bytes->append(static_cast<const char*>(from), static_cast<size_t>(size_of(type)));
-  }
-  t.data = *bytes;
-  t.owner = bytes;
-  return t;
-}
-
 void Importer::add_node(const onnx::Node& node) {
   // Fixed by: ONNX's names of its sets.
   const auto usual = [](std::string_view domain) { return domain.empty() || domain == "ai.onnx"; };
@@ -446,34 +283,63 @@ void Importer::attempt(const std::string& what, const F& f) {
   }
 }
 
-void Importer::find_needed() {
-  const onnx::Graph& g = model_.graph;
-  for (const onnx::ValueInfo& info : g.outputs) needed_.insert(info.name);
-  for (size_t i = g.nodes.size(); i-- > 0;) {
-    const onnx::Node& node = g.nodes[i];
+void Importer::find_needed(const onnx::Graph& graph) {
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const onnx::Node& node = graph.nodes[i];
     const bool used = std::any_of(node.outputs.begin(), node.outputs.end(),
                                   [&](std::string_view name) { return needs(name); });
-    if (used) needed_.insert(node.inputs.begin(), node.inputs.end());
+    if (!used) continue;
+    needed_.insert(node.inputs.begin(), node.inputs.end());
+    for (const onnx::Graph* branch : branches_of(node, branches_)) {
+      for (size_t k = 0; k < std::min(node.outputs.size(), branch->outputs.size()); ++k) {
+        if (needs(node.outputs[k])) needed_.insert(branch->outputs[k].name);
+      }
+      find_needed(*branch);
+    }
     needed_.erase("");
   }
 }
 
-Result<ImportedGraph> Importer::run() {
-  const onnx::Graph& g = model_.graph;
-  find_needed();
-  for (const onnx::Tensor& t : g.initializers) {
-    attempt(fmt::format("initializer `{}`", t.name), [&] { add_constant(t.name, t); });
-  }
-  for (const onnx::ValueInfo& info : g.inputs) {
-    attempt(fmt::format("input `{}`", info.name), [&] { add_input(info); });
-  }
-  for (const onnx::Node& node : g.nodes) {
+void Importer::add_nodes(const onnx::Graph& graph) {
+  for (const onnx::Node& node : graph.nodes) {
     const auto made = std::find_if(node.outputs.begin(), node.outputs.end(),
                                    [&](std::string_view name) { return needs(name); });
     // What no output follows from is left out.
     if (made == node.outputs.end()) continue;
     attempt(fmt::format("{} `{}`", node.op_type, *made), [&] { add_node(node); });
   }
+}
+
+void Importer::enter(const onnx::Node& node, bool condition) {
+  branches_[&node] = condition;
+  const std::vector<const onnx::Graph*> taken = branches_of(node, branches_);
+  if (taken.size() != 1 || taken[0]->outputs.size() != node.outputs.size()) {
+    throw Unsupported{"its branch is missing, or has other outputs"};
+  }
+  for (const onnx::Tensor& t : taken[0]->initializers) {
+    attempt(fmt::format("initializer `{}`", t.name), [&] { add_constant(t.name, t); });
+  }
+  add_nodes(*taken[0]);
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    if (!needs(node.outputs[k])) continue;
+    const ImportValue* made = find(taken[0]->outputs[k].name);
+    if (!made) throw Unsupported{"no node makes what its branch gives", true};
+    ImportValue same = *made;
+    values_[std::string(node.outputs[k])] = std::move(same);
+  }
+}
+
+Result<ImportedGraph> Importer::run() {
+  const onnx::Graph& g = model_.graph;
+  for (const onnx::ValueInfo& info : g.outputs) needed_.insert(info.name);
+  find_needed(g);
+  for (const onnx::Tensor& t : g.initializers) {
+    attempt(fmt::format("initializer `{}`", t.name), [&] { add_constant(t.name, t); });
+  }
+  for (const onnx::ValueInfo& info : g.inputs) {
+    attempt(fmt::format("input `{}`", info.name), [&] { add_input(info); });
+  }
+  add_nodes(g);
   for (const onnx::ValueInfo& info : g.outputs) {
     attempt(fmt::format("output `{}`", info.name), [&] { add_output(info); });
   }
@@ -486,21 +352,11 @@ Result<ImportedGraph> Importer::run() {
 }
 
 Result<ImportedGraph> import_onnx(const onnx::Model& model, const ImportedConstants& given) {
-  return Importer(model, given).run();
-}
-
-DType import_type(onnx::DataType type) {
-  for (const TypePair& pair : kTypes) {
-    if (pair.onnx == type) return pair.own;
-  }
-  throw Unsupported{fmt::format("the language has no type for {}", onnx::name_of(type))};
-}
-
-onnx::DataType onnx_type(DType type) {
-  for (const TypePair& pair : kTypes) {
-    if (pair.own == type) return pair.onnx;
-  }
-  return onnx::DataType::kUndefined;
+  Importer first(model, given);
+  auto graph = first.run();
+  if (first.branches().empty()) return graph;
+  // Which branches are taken is known now, and so is what the others alone need.
+  return Importer(model, given, first.branches()).run();
 }
 
 size_t import_axis(int64_t axis, size_t rank) {

@@ -100,11 +100,15 @@ struct ImportResult {
   std::string name, declared;
 };
 
+/// Which branch is taken of nodes whose condition is known: the one for true, or the other.
+using ImportBranches = std::map<const onnx::Node*, bool>;
+
 /// The text of a graph under way.
 class Importer {
  public:
-  Importer(const onnx::Model& model, const ImportedConstants& given)
-      : model_(model), given_(given) {}
+  /// What only branches need that `taken` leaves out is not made.
+  Importer(const onnx::Model& model, const ImportedConstants& given, ImportBranches taken = {})
+      : model_(model), given_(given), branches_(std::move(taken)) {}
 
   Result<ImportedGraph> run();
 
@@ -131,6 +135,9 @@ class Importer {
   /// A tensor of numbers that are computed here. Throws Unsupported for types of less than f32.
   const onnx::Tensor& tensor_of(DType type, const std::vector<int64_t>& dims,
                                 const std::vector<double>& values);
+  /// The nodes of a branch in the place of `node`, whose outputs are those of the branch.
+  void enter(const onnx::Node& node, bool condition);
+  const ImportBranches& branches() const { return branches_; }
   const ImportValue* find(std::string_view name) const;
   /// Whether an output of the model follows from a value.
   bool needs(std::string_view name) const { return needed_.contains(name); }
@@ -138,7 +145,9 @@ class Importer {
  private:
   template <class F>
   void attempt(const std::string& what, const F& f);
-  void find_needed();
+  /// What the outputs of `graph` that are needed follow from.
+  void find_needed(const onnx::Graph& graph);
+  void add_nodes(const onnx::Graph& graph);
   void add_input(const onnx::ValueInfo& info);
   void add_constant(std::string_view name, const onnx::Tensor& tensor);
   void add_node(const onnx::Node& node);
@@ -151,6 +160,7 @@ class Importer {
 
   const onnx::Model& model_;
   const ImportedConstants& given_;
+  ImportBranches branches_;
   std::map<std::string, ImportValue, std::less<>> values_;
   std::set<std::string_view> needed_;
   std::set<std::string> names_;
@@ -190,6 +200,9 @@ std::vector<std::string> import_indices(const ImportShape& shape);
 /// `text` with what stands for letters that are words by themselves.
 std::string with_letters(const std::string& text, const std::map<char, std::string>& letters);
 
+/// A shape of extents that are known, and a shape as the text of a declaration.
+ImportShape fixed_shape(const std::vector<int64_t>& dims);
+std::string text_of(const ImportShape& shape);
 /// An extent that is known before a call. Throws Unsupported for others.
 int64_t import_fixed(const ImportExtent& e);
 /// The elements that dims `begin` to `end` have, with at most one dim in it that calls tell.

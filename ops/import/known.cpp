@@ -30,10 +30,9 @@ bool exact(const std::vector<int64_t>& values) {
 int64_t wrapped(int64_t v, DType type) {
   if (type == DType::kBool) return v != 0 ? 1 : 0;
   if (type == DType::kI64) return v;
-  if (type == DType::kI32) return static_cast<int32_t>(v);
-  if (type == DType::kI16) return static_cast<int16_t>(v);
-  if (type == DType::kI8) return static_cast<int8_t>(v);
-  return static_cast<uint8_t>(v);
+  const int64_t cut = v & ((int64_t{1} << bit_width_of(type)) - 1);
+  const bool negative = !is_unsigned(type) && cut >> (bit_width_of(type) - 1) != 0;
+  return negative ? cut - (int64_t{1} << bit_width_of(type)) : cut;
 }
 
 /// What comes of two sizes, if that is a size.
@@ -63,6 +62,34 @@ bool compute_sizes(const ImportNode& node) {
   return true;
 }
 
+bool compare(std::string_view op, int64_t x, int64_t y) {
+  if (op == "Equal") return x == y;
+  if (op == "Greater") return x > y;
+  if (op == "GreaterOrEqual") return x >= y;
+  if (op == "Less") return x < y;
+  if (op == "LessOrEqual") return x <= y;
+  if (op == "And") return x != 0 && y != 0;
+  if (op == "Or") return x != 0 || y != 0;
+  return (x != 0) != (y != 0);
+}
+
+bool is_comparison(std::string_view op) {
+  constexpr std::string_view kAll[] = {"And",  "Equal",       "Greater", "GreaterOrEqual",
+                                       "Less", "LessOrEqual", "Or",      "Xor"};
+  return std::find(std::begin(kAll), std::end(kAll), op) != std::end(kAll);
+}
+
+/// What an operator makes of two integers; `y` is not 0 where it divides.
+int64_t combined(std::string_view op, int64_t x, int64_t y) {
+  if (op == "Add") return x + y;
+  if (op == "Sub") return x - y;
+  if (op == "Mul") return import_product(x, y);
+  if (op == "Div") return x / y;
+  if (op == "Max") return std::max(x, y);
+  if (op == "Min") return std::min(x, y);
+  return compare(op, x, y) ? 1 : 0;
+}
+
 bool compute_integers(const ImportNode& node) {
   const std::string_view op = node.op();
   const ImportValue &a = node.input(0), &b = node.input(1);
@@ -70,19 +97,16 @@ bool compute_integers(const ImportNode& node) {
   if (!exact(*a.known) || !exact(*b.known)) return false;
   const ImportShape shape = broadcast_shape({&a, &b});
   if (shape.size() > 1) return false;
+  const DType type = is_comparison(op) ? DType::kBool : a.type;
   std::vector<int64_t> values;
   const size_t count = std::max(a.known->size(), b.known->size());
   for (size_t i = 0; i < count; ++i) {
     const int64_t x = (*a.known)[a.known->size() == 1 ? 0 : i];
     const int64_t y = (*b.known)[b.known->size() == 1 ? 0 : i];
     if (op == "Div" && y == 0) return false;
-    const int64_t value = op == "Add"   ? x + y
-                          : op == "Sub" ? x - y
-                          : op == "Mul" ? import_product(x, y)
-                                        : x / y;
-    values.push_back(wrapped(value, a.type));
+    values.push_back(wrapped(combined(op, x, y), type));
   }
-  node.importer().know(node, 0, std::move(values), dims_of(shape), a.type);
+  node.importer().know(node, 0, std::move(values), dims_of(shape), type);
   return true;
 }
 
@@ -111,7 +135,16 @@ bool compute_known(const ImportNode& node) {
     node.importer().know(node, 0, std::move(values), dims_of(a.shape), a.type);
     return true;
   }
-  if (!is_arithmetic(node.op()) || node.version() < 7) return false;
+  if (node.op() == "Not" && node.input(0).known) {
+    std::vector<int64_t> values;
+    for (const int64_t v : *node.input(0).known) values.push_back(v == 0 ? 1 : 0);
+    node.importer().know(node, 0, std::move(values), dims_of(node.input(0).shape), DType::kBool);
+    return true;
+  }
+  const bool ends = node.op() == "Max" || node.op() == "Min";
+  if (node.inputs() != 2 || node.version() < 7) return false;
+  if (ends || is_comparison(node.op())) return compute_integers(node);
+  if (!is_arithmetic(node.op())) return false;
   return compute_integers(node) || compute_sizes(node) || compute_number(node);
 }
 

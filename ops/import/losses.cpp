@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses over classes, and quantization of elements.
+// Losses over classes.
 #include <fmt/format.h>
 
-#include "ops/import/elementwise.h"
 #include "ops/import/rows.h"
 
 namespace hone::ops {
@@ -98,56 +97,11 @@ void import_cross_entropy(const ImportNode& node) {
                        log_softmax(x) + fmt::format("Y[{0}] = p[{0}]", joined(plain)));
 }
 
-/// Scale and zero point: of all elements, or of those along an axis.
-Broadcast per_axis(const ImportNode& node, const ImportValue& x, size_t input) {
-  const ImportValue& v = node.input(input);
-  if (v.shape.empty()) return {"", ""};
-  if (v.shape.size() != 1) throw Unsupported{"scales of blocks"};
-  if (v.shape[0].is(1)) return {"1", "0"};
-  return broadcast_from(v.shape, import_axis(node.integer("axis", 1), x.shape.size()), x.shape);
-}
-
-void import_dequantize(const ImportNode& node) {
-  const ImportValue &x = node.input(0), &scale = node.input(1);
-  const Broadcast all = declared(x.shape), by = per_axis(node, x, 1);
-  std::vector<ImportArgument> arguments{{&x, "X", all.dims}, {&scale, "S", by.dims}};
-  std::string value = fmt::format("cast<f32>(X[{}])", all.indices);
-  if (node.has(2)) {
-    arguments.push_back({&node.input(2), "Z", by.dims});
-    value = fmt::format("({} - cast<f32>(Z[{}]))", value, by.indices);
-  }
-  node.importer().make(node, 0, scale.type, x.shape, arguments, all.dims,
-                       fmt::format("Y[{}] = {}*S[{}]", all.indices, value, by.indices));
-}
-
-void import_quantize(const ImportNode& node) {
-  const ImportValue &x = node.input(0), &scale = node.input(1);
-  const DType to = node.has(2) ? node.input(2).type : DType::kU8;
-  if (to != DType::kU8 && to != DType::kI8) throw Unsupported{"to another type than 8 bits"};
-  if (node.integer("saturate", 1) == 0 || node.has_attribute("output_dtype")) {
-    throw Unsupported{"to a type that an attribute says"};
-  }
-  const Broadcast all = declared(x.shape), by = per_axis(node, x, 1);
-  std::vector<ImportArgument> arguments{{&x, "X", all.dims}, {&scale, "S", by.dims}};
-  std::string value = fmt::format("round(cast<f32>(X[{}])/S[{}])", all.indices, by.indices);
-  if (node.has(2)) {
-    arguments.push_back({&node.input(2), "Z", by.dims});
-    value = fmt::format("({} + cast<f32>(Z[{}]))", value, by.indices);
-  }
-  const bool sign = to == DType::kI8;
-  node.importer().make(
-      node, 0, to, x.shape, arguments, all.dims,
-      fmt::format("Y[{}] = cast<{}>(max({}, min({}, {})))", all.indices, name_of(to),
-                  sign ? "-128.0" : "0.0", sign ? "127.0" : "255.0", value));
-}
-
 }  // namespace
 
 std::vector<ImportEntry> rows_of_losses() {
   return {
-      {"DequantizeLinear", import_dequantize},
       {"NegativeLogLikelihoodLoss", import_negative_log_likelihood},
-      {"QuantizeLinear", import_quantize},
       {"SoftmaxCrossEntropyLoss", import_cross_entropy},
   };
 }

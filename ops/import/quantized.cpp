@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products and convolutions of quantized elements, and what quantizes by the elements themselves.
+// What quantizes elements, and products and convolutions of quantized ones.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "ops/import/casts.h"
 #include "ops/import/convolution.h"
 #include "ops/import/elementwise.h"
 #include "ops/import/rows.h"
@@ -134,6 +136,107 @@ void import_linear_conv(const ImportNode& node) {
       fmt::format("s: i32[{0}] = {1}; Y[{0}] = {2}", c.at_y, sum, saturated(value, zero, type)));
 }
 
+/// The declared dims of a shape, with `text` for one of them.
+std::string declared_but(const ImportShape& shape, size_t axis, const std::string& text) {
+  std::vector<std::string> dims;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    dims.push_back(i == axis ? text : shape[i].is(1) ? "1" : import_dim(i));
+  }
+  return joined(dims);
+}
+
+/// A scale or zero point of all elements, of those along an axis, or of blocks along it.
+Broadcast parameter_along(const ImportNode& node, const ImportValue& x, size_t input) {
+  const ImportShape& shape = node.input(input).shape;
+  if (shape.empty()) return {"", ""};
+  if (shape.size() == 1 && shape[0].is(1)) return {"1", "0"};
+  const size_t axis = import_axis(node.integer("axis", 1), x.shape.size());
+  const int64_t block = node.integer("block_size", 0);
+  if (block == 0 && shape.size() == 1) return broadcast_from(shape, axis, x.shape);
+  if (block < 1 || shape.size() != x.shape.size()) {
+    throw Unsupported{
+        fmt::format("scales or zero points of {} dims and blocks of {}", shape.size(), block)};
+  }
+  ImportShape blocks = x.shape;
+  blocks[axis] = {(import_fixed(x.shape[axis]) + block - 1) / block, ""};
+  if (!(shape == blocks)) {
+    throw Unsupported{fmt::format("{} elements in blocks of {}, and scales [{}] of [{}]",
+                                  x.shape[axis].text(), block, text_of(shape), text_of(x.shape))};
+  }
+  std::vector<std::string> at = import_indices(x.shape);
+  at[axis] = fmt::format("{}/{}", at[axis], block);
+  return {declared_but(x.shape, axis, blocks[axis].text()), joined(at)};
+}
+
+/// The declaration of elements that have scales: a dim that blocks divide is a number.
+std::string declared_along(const ImportNode& node, const ImportValue& x) {
+  if (node.integer("block_size", 0) < 1) return declared(x.shape).dims;
+  const size_t axis = import_axis(node.integer("axis", 1), x.shape.size());
+  return declared_but(x.shape, axis, x.shape[axis].text());
+}
+
+void import_dequantize(const ImportNode& node) {
+  const ImportValue &x = node.input(0), &scale = node.input(1);
+  const std::string at = joined(import_indices(x.shape)), dims = declared_along(node, x);
+  const Broadcast by = parameter_along(node, x, 1);
+  const auto given = static_cast<onnx::DataType>(node.integer("output_dtype", 0));
+  const DType to = given == onnx::DataType::kUndefined ? scale.type : import_type(given);
+  if (!is_float(to)) throw Unsupported{"to integers"};
+  std::vector<ImportArgument> arguments{{&x, "X", dims}, {&scale, "S", by.dims}};
+  std::string value = fmt::format("cast<f32>(X[{}])", at);
+  if (node.has(2)) {
+    const Broadcast zero = parameter_along(node, x, 2);
+    arguments.push_back({&node.input(2), "Z", zero.dims});
+    value = fmt::format("({} - cast<f32>(Z[{}]))", value, zero.indices);
+  }
+  value = fmt::format("{}*S[{}]", value, by.indices);
+  if (to != scale.type) value = fmt::format("cast<{}>({})", name_of(to), value);
+  node.importer().make(node, 0, to, x.shape, arguments, dims, fmt::format("Y[{}] = {}", at, value));
+}
+
+/// The least and the greatest integer of a type of 16 bits and less.
+std::pair<int64_t, int64_t> ends_of(DType type) {
+  if (!is_int(type) || bit_width_of(type) > 16) {
+    throw Unsupported{fmt::format(
+        "to {}, which is neither an integer of at most 16 bits nor a float of 8", name_of(type))};
+  }
+  const int64_t count = int64_t{1} << bit_width_of(type);
+  return is_unsigned(type) ? std::pair{int64_t{0}, count - 1}
+                           : std::pair{-count / 2, count / 2 - 1};
+}
+
+/// To the type of the zero point, else to the one of an attribute, else to u8.
+DType quantized_type(const ImportNode& node) {
+  if (node.has(2)) return node.input(2).type;
+  const auto given = static_cast<onnx::DataType>(node.integer("output_dtype", 0));
+  return given == onnx::DataType::kUndefined ? DType::kU8 : import_type(given);
+}
+
+void import_quantize(const ImportNode& node) {
+  const ImportValue &x = node.input(0), &scale = node.input(1);
+  const DType to = quantized_type(node);
+  const bool narrow = to == DType::kF8E4M3 || to == DType::kF8E5M2;
+  const std::string at = joined(import_indices(x.shape)), dims = declared_along(node, x);
+  const Broadcast by = parameter_along(node, x, 1);
+  std::vector<ImportArgument> arguments{{&x, "X", dims}, {&scale, "S", by.dims}};
+  std::string divisor = fmt::format("S[{}]", by.indices);
+  if (!is_float(scale.type)) divisor = fmt::format("cast<f32>({})", divisor);
+  std::string value = fmt::format("cast<f32>(X[{}])/{}", at, divisor);
+  if (!narrow) value = fmt::format("round({})", value);
+  if (node.has(2)) {
+    const Broadcast zero = parameter_along(node, x, 2);
+    arguments.push_back({&node.input(2), "Z", zero.dims});
+    value = fmt::format("({} + cast<f32>(Z[{}]))", value, zero.indices);
+  }
+  if (narrow) {
+    value = cast_of(value, DType::kF32, to, node.integer("saturate", 1) != 0);
+  } else {
+    const auto [least, most] = ends_of(to);
+    value = fmt::format("cast<{}>(max({}.0, min({}.0, {})))", name_of(to), least, most, value);
+  }
+  node.importer().make(node, 0, to, x.shape, arguments, dims, fmt::format("Y[{}] = {}", at, value));
+}
+
 /// The scale and zero point are those by which all elements, and 0, have a place in 8 bits.
 void import_dynamic_quantize(const ImportNode& node) {
   const ImportValue& x = node.input(0);
@@ -169,9 +272,13 @@ void import_dynamic_quantize(const ImportNode& node) {
 
 std::vector<ImportEntry> rows_of_quantized() {
   return {
-      {"ConvInteger", import_conv_integer},     {"DynamicQuantizeLinear", import_dynamic_quantize},
-      {"MatMulInteger", import_matmul_integer}, {"QLinearConv", import_linear_conv},
+      {"ConvInteger", import_conv_integer},
+      {"DequantizeLinear", import_dequantize},
+      {"DynamicQuantizeLinear", import_dynamic_quantize},
+      {"MatMulInteger", import_matmul_integer},
+      {"QLinearConv", import_linear_conv},
       {"QLinearMatMul", import_linear_matmul},
+      {"QuantizeLinear", import_quantize},
   };
 }
 

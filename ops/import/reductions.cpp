@@ -29,14 +29,20 @@ void import_reduction(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   const Axes axes(x, reduced_axes(node));
   const Reduced result = reduced_shape(x, axes, node.integer("keepdims", 1) != 0);
-  if (!is_float(x.type) &&
+  if (is_int(x.type) &&
       (node.op() == "ReduceMean" || node.op() == "ReduceL2" || node.op() == "ReduceLogSum")) {
     throw Unsupported{"of integers"};
+  }
+  std::string reduction(row->reduction);
+  if (x.type == DType::kBool) {
+    // Of bools the greatest says whether one holds, the least whether all do.
+    if (reduction != "max" && reduction != "min") throw Unsupported{"of bools"};
+    reduction = reduction == "max" ? "any" : "all";
   }
   const std::string element =
       with_letters(std::string(row->before), {{'x', fmt::format("X[{}]", axes.at)}});
   const std::string reduced =
-      axes.none() ? element : fmt::format("{}[{}]({})", row->reduction, axes.over, element);
+      axes.none() ? element : fmt::format("{}[{}]({})", reduction, axes.over, element);
   std::string text = with_letters(std::string(row->after), {{'n', counted(x, axes.count)}});
   text = with_letters(text, {{'t', "(" + reduced + ")"}});
   node.importer().make(node, 0, x.type, result.shape, {{&x, "X", axes.all}}, result.dims,

@@ -39,6 +39,11 @@ struct ResizedAxis {
   bool cropped = false;  ///< places outside of the input have a value of their own
   ImportExtent input, results;
   int64_t a = 1, b = 0, d = 1;
+  /// Elements that take part in one of the result: `taps` from `first` on, counted from the one at
+  /// or before its place.
+  int64_t first = 0, taps = 1;
+  double reach = 1;         ///< width of the curve, in widths of the one between elements
+  bool normalised = false;  ///< weights are divided by their sum
 
   /// `(4*i2 - 1)`, times `by` and with `add`.
   std::string place(const std::string& index, int64_t by, int64_t add) const {
@@ -49,6 +54,13 @@ struct ResizedAxis {
   }
   std::string floor(const std::string& index) const {
     return d == 1 ? place(index, 1, 0) : fmt::format("{}/{}", place(index, 1, 0), d);
+  }
+  /// The element that tap `t` of axis `axis` is.
+  std::string tap(const std::string& index, size_t axis) const {
+    const std::string behind = first < 0   ? fmt::format(" - {}", -first)
+                               : first > 0 ? fmt::format(" + {}", first)
+                                           : "";
+    return fmt::format("{} + t{}{}", floor(index), axis, behind);
   }
   std::string last(size_t axis) const {
     return input.fixed() ? std::to_string(input.times - 1) : import_dim(axis) + " - 1";
@@ -62,7 +74,7 @@ struct ResizedAxis {
 struct ResizeWords {
   std::string mode, coordinates, nearest;
   double bend = -0.75, outside = 0;
-  bool exclude = false;
+  bool exclude = false, antialias = false;
 };
 
 ResizeWords resize_words(const ImportNode& node) {
@@ -76,6 +88,7 @@ ResizeWords resize_words(const ImportNode& node) {
   out.bend = node.number("cubic_coeff_a", -0.75);
   out.outside = node.number("extrapolation_value", 0);
   out.exclude = node.integer("exclude_outside", 0) != 0;
+  out.antialias = node.integer("antialias", 0) != 0;
   if (out.mode != "nearest" && out.mode != "linear" && out.mode != "cubic") {
     throw Unsupported{fmt::format("resizing of mode {}", out.mode)};
   }
@@ -129,6 +142,19 @@ void put_region(ResizedAxis& axis, double begin, double end) {
     axis.b = import_product(lo + hi, last);
     axis.d = import_product(2, common);
   }
+}
+
+/// How many elements take part in one of the result. Of fewer results than elements the curve may
+/// go over as many more, so that all of these take part.
+void put_taps(ResizedAxis& axis, const ResizeWords& words, Fraction s) {
+  const int64_t half = words.mode == "cubic" ? 2 : 1;
+  const bool wide = words.antialias && s.n < s.d;
+  // Before a place and behind it, up to where the curve ends: `half*d/n`, rounded up.
+  const int64_t side = wide ? (import_product(half, s.d) + s.n - 1) / s.n : half;
+  axis.first = 1 - side;
+  axis.taps = 2 * side;
+  axis.reach = wide ? static_cast<double>(s.d) / static_cast<double>(s.n) : 1;
+  axis.normalised = wide || (words.exclude && words.mode == "cubic");
 }
 
 /// The axes that scales, sizes and regions are for, in their order.
@@ -214,8 +240,8 @@ std::vector<ResizedAxis> resized_axes(const ImportNode& node, const ResizeWords&
     } else {
       put_places(axis, words.coordinates, s);
     }
+    put_taps(axis, words, s);
     const bool fewer = s.n < s.d;
-    if (fewer && node.integer("antialias", 0) != 0) throw Unsupported{"antialiasing"};
     if (fewer && old && words.mode == "nearest" && s.n != 1) {
       throw Unsupported{"which elements are nearest of fewer, before version 11"};
     }
@@ -239,25 +265,32 @@ std::string nearest_place(const ResizedAxis& axis, size_t i, const std::string& 
 /// Statements of the weights that the elements around a place have: `w2[i2,t2]`.
 std::string tap_weights(const ResizedAxis& axis, size_t i, const ResizeWords& words, DType type) {
   const std::string index = import_index(i);
-  const std::string part = fmt::format("u{}[{}] = cast<{}>({}%{})/{}; ", i, index, name_of(type),
-                                       axis.place(index, 1, 0), axis.d, axis.d);
-  if (words.mode == "linear") {
-    return part +
+  std::string text = fmt::format("u{}[{}] = cast<{}>({}%{})/{}; ", i, index, name_of(type),
+                                 axis.place(index, 1, 0), axis.d, axis.d);
+  const bool plain = words.mode == "linear" && !axis.normalised;
+  if (plain) {
+    return text +
            fmt::format("w{0}[{1},t{0} in 0..2] = select(t{0} == 0, 1 - u{0}[{1}], u{0}[{1}]); ", i,
                        index);
   }
-  std::string text = part + fmt::format(
-                                "v{0}[{1},t{0} in 0..4] = abs(u{0}[{1}] + 1 - cast<{2}>(t{0})); "
-                                "w{0}[{1},t{0} in 0..4] = ",
-                                i, index, name_of(type));
+  const std::string on = fmt::format("{},t{} in 0..{}", index, i, axis.taps);
+  std::string away = fmt::format("abs(u{0}[{1}] {2} {3} - cast<{4}>(t{0}))", i, index,
+                                 axis.first > 0 ? '-' : '+', std::abs(axis.first), name_of(type));
+  if (axis.reach != 1) away += fmt::format("/{}", import_number(axis.reach));
+  text += fmt::format("v{}[{}] = {}; w{}[{}] = ", i, on, away, i, on);
   const std::string v = fmt::format("v{}[{},t{}]", i, index, i);
-  // Keys' curves: one between the inner two elements, one to the outer ones.
-  std::string curve = fmt::format(
-      "select({0} <= 1, ({1}*{0} - {2})*{0}*{0} + 1, (({3}*{0} - {4})*{0} + {5})*{0} - {6})", v,
-      import_number(words.bend + 2), import_number(words.bend + 3), import_number(words.bend),
-      import_number(5 * words.bend), import_number(8 * words.bend), import_number(4 * words.bend));
+  std::string curve = fmt::format("max(0, 1 - {})", v);
+  if (words.mode == "cubic") {
+    // Keys' curves: one between the inner two elements, one to the outer ones.
+    curve = fmt::format("(({1}*{0} - {2})*{0} + {3})*{0} - {4}", v, import_number(words.bend),
+                        import_number(5 * words.bend), import_number(8 * words.bend),
+                        import_number(4 * words.bend));
+    if (axis.reach != 1) curve = fmt::format("select({} < 2, {}, 0)", v, curve);
+    curve = fmt::format("select({0} <= 1, ({1}*{0} - {2})*{0}*{0} + 1, {3})", v,
+                        import_number(words.bend + 2), import_number(words.bend + 3), curve);
+  }
   if (words.exclude) {
-    const std::string place = fmt::format("{} - 1 + t{}", axis.floor(index), i);
+    const std::string place = axis.tap(index, i);
     curve = fmt::format("select({0} < 0 || {0} > {1}, 0, {2})", place, axis.last(i), curve);
   }
   return text + curve + "; ";
@@ -277,21 +310,19 @@ struct Between {
 
 Between value_between(const std::vector<ResizedAxis>& axes, const ResizeWords& words, DType type) {
   Between out;
-  const int taps = words.mode == "linear" ? 2 : 4;
   std::vector<std::string> over, at;
   std::string product, all;
   for (size_t i = 0; i < axes.size(); ++i) {
     at.push_back(import_index(i));
     if (axes[i].same) continue;
     out.statements += tap_weights(axes[i], i, words, type);
-    over.push_back(fmt::format("t{} in 0..{}", i, taps));
+    over.push_back(fmt::format("t{} in 0..{}", i, axes[i].taps));
     product += fmt::format("w{}[{},t{}]*", i, at[i], i);
-    if (words.exclude && taps == 4) {
+    if (axes[i].normalised) {
       out.statements += fmt::format("s{0}[{1}] = sum[t{0}](w{0}[{1},t{0}]); ", i, at[i]);
       all += fmt::format("{}s{}[{}]", all.empty() ? "" : "*", i, at[i]);
     }
-    at[i] = axes[i].inside(
-        fmt::format("{} + t{}{}", axes[i].floor(at[i]), i, taps == 4 ? " - 1" : ""), i);
+    at[i] = axes[i].inside(axes[i].tap(at[i], i), i);
   }
   out.value = fmt::format("sum[{}]({}{})", joined(over), product, read_of(axes, at));
   if (!all.empty()) out.value = fmt::format("{}/({})", out.value, all);

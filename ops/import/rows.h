@@ -35,5 +35,9 @@ std::vector<ImportEntry> rows_of_recurrent();
 std::vector<ImportEntry> rows_of_sampling();
 std::vector<ImportEntry> rows_of_matrices();
 std::vector<ImportEntry> rows_of_grams();
+std::vector<ImportEntry> rows_of_grids();
+std::vector<ImportEntry> rows_of_casts();
+std::vector<ImportEntry> rows_of_remainders();
+std::vector<ImportEntry> rows_of_branches();
 
 }  // namespace hone::ops

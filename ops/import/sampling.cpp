@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images read at places of data: grids of places, and averages over regions.
+// Images read at places of data: grids of places, and regions.
 #include <fmt/format.h>
 
 #include "ops/import/rows.h"
@@ -33,16 +33,15 @@ GridWords grid_words(const ImportNode& node) {
   return w;
 }
 
-/// One axis of an image, `y` or `x`, whose places are in part `part` of the grid.
+/// One axis of an image, such as `y` or `x`, whose places are in part `part` of the grid.
 struct GridAxis {
   std::string name, extent;
   int part;
+  std::string on = "i0,i2,i3";  ///< indices of places
 
-  std::string at(const std::string& what) const {
-    return fmt::format("{}{}[i0,i2,i3]", name, what);
-  }
+  std::string at(const std::string& what) const { return fmt::format("{}{}[{}]", name, what, on); }
   std::string tap(const std::string& what, const std::string& t) const {
-    return fmt::format("{}{}[i0,i2,i3,{}]", name, what, t);
+    return fmt::format("{}{}[{},{}]", name, what, on, t);
   }
 };
 
@@ -56,8 +55,8 @@ std::string padded_place(const GridWords& words, const GridAxis& axis, const std
   if (words.padding == "reflection") {
     const std::string low = words.corners ? "0.0" : "(-0.5)";
     const std::string span = words.corners ? fmt::format("({} - 1)", axis.extent) : axis.extent;
-    const std::string on = taps.empty() ? "i0,i2,i3" : "i0,i2,i3,t in 0.." + taps;
-    const std::string of = taps.empty() ? "i0,i2,i3" : "i0,i2,i3,t";
+    const std::string on = taps.empty() ? axis.on : axis.on + ",t in 0.." + taps;
+    const std::string of = taps.empty() ? axis.on : axis.on + ",t";
     text += fmt::format(
         "{0}a[{1}] = abs({2} - {3}); {0}q[{1}] = select({4} == 0, 0, floor({0}a[{5}]/{4})); ",
         axis.name, on, place, low, span, of);
@@ -71,61 +70,88 @@ std::string padded_place(const GridWords& words, const GridAxis& axis, const std
 
 /// Statements of where elements are, and of their weights where there are several.
 std::string grid_statements(const GridWords& words, const GridAxis& axis) {
-  const std::string place = fmt::format("G[i0,i2,i3,{}]", axis.part);
+  const std::string place = fmt::format("G[{},{}]", axis.on, axis.part);
   const std::string raw = words.corners ? fmt::format("({} + 1)/2*({} - 1)", place, axis.extent)
                                         : fmt::format("(({} + 1)*{} - 1)/2", place, axis.extent);
   std::string text = fmt::format("{} = {}; ", axis.at("r"), raw);
   if (words.mode == "bicubic") {
     const std::string v = axis.tap("v", "t");
+    text += fmt::format("{0} = floor({1}); {2} = abs({1} - {0} + 1 - cast<{3}>(t)); ", axis.at("f"),
+                        axis.at("r"), axis.tap("v", "t in 0..4"), words.type);
     text += fmt::format(
-        "{0} = floor({1}); {2}v[i0,i2,i3,t in 0..4] = abs({1} - {0} + 1 - cast<{3}>(t)); ",
-        axis.at("f"), axis.at("r"), axis.name, words.type);
-    text += fmt::format(
-        "{0}w[i0,i2,i3,t in 0..4] = select({1} <= 1, ({2}*{1} - {3})*{1}*{1} + 1, (({4}*{1} - "
-        "{5})*{1} + {6})*{1} - {7}); ",
-        axis.name, v, import_number(kBend + 2), import_number(kBend + 3), import_number(kBend),
-        import_number(5 * kBend), import_number(8 * kBend), import_number(4 * kBend));
+        "{0} = select({1} <= 1, ({2}*{1} - {3})*{1}*{1} + 1, (({4}*{1} - {5})*{1} + {6})*{1} - "
+        "{7}); ",
+        axis.tap("w", "t in 0..4"), v, import_number(kBend + 2), import_number(kBend + 3),
+        import_number(kBend), import_number(5 * kBend), import_number(8 * kBend),
+        import_number(4 * kBend));
     const std::string inside = padded_place(
         words, axis, fmt::format("({} - 1 + cast<{}>(t))", axis.at("f"), words.type), "4", text);
-    return text + fmt::format("{}j[i0,i2,i3,t in 0..4] = cast<i64>({}); ", axis.name, inside);
+    return text + fmt::format("{} = cast<i64>({}); ", axis.tap("j", "t in 0..4"), inside);
   }
   const std::string inside = padded_place(words, axis, axis.at("r"), "", text);
   if (words.mode == "nearest") {
     return text + fmt::format("{} = cast<i64>(round({})); ", axis.at("j"), inside);
   }
-  return text + fmt::format(
-                    "{0} = {1}; {2} = floor({0}); {3}w[i0,i2,i3,t in 0..2] = select(t == 0, 1 - "
-                    "({0} - {2}), {0} - {2}); {3}j[i0,i2,i3,t in 0..2] = cast<i64>({2}) + t; ",
-                    axis.at("p"), inside, axis.at("f"), axis.name);
+  return text +
+         fmt::format(
+             "{0} = {1}; {2} = floor({0}); {3} = select(t == 0, 1 - ({0} - {2}), {0} - {2}); {4} = "
+             "cast<i64>({2}) + t; ",
+             axis.at("p"), inside, axis.at("f"), axis.tap("w", "t in 0..2"),
+             axis.tap("j", "t in 0..2"));
 }
 
-std::string name_of_extent(const ImportExtent& e, const char* otherwise) {
+std::string name_of_extent(const ImportExtent& e, const std::string& otherwise) {
   return e.fixed() ? e.text() : otherwise;
 }
 
+/// Images of any number of dims. The last dim of the grid has their places, the last dim's first.
 void import_grid_sample(const ImportNode& node) {
   const ImportValue &x = node.input(0), &grid = node.input(1);
-  if (x.shape.size() != 4 || grid.shape.size() != 4 || !grid.shape[3].is(2)) {
-    throw Unsupported{"samples of other than images"};
+  const size_t rank = x.shape.size(), dims = rank < 2 ? 0 : rank - 2;
+  // Fixed by: letters for taps, before those of other indices.
+  constexpr size_t kMostDims = 5;
+  if (dims == 0 || dims > kMostDims || grid.shape.size() != rank ||
+      !grid.shape.back().is(static_cast<int64_t>(dims))) {
+    throw Unsupported{
+        fmt::format("samples of an input of {} dims by a grid of {}", rank, grid.shape.size())};
   }
   if (!is_float(x.type) || grid.type != x.type)
     throw Unsupported{"samples of another type than the grid"};
   const GridWords words = grid_words(node);
-  const GridAxis y{"y", name_of_extent(x.shape[2], "H"), 1},
-      z{"x", name_of_extent(x.shape[3], "W"), 0};
-  std::string text = grid_statements(words, y) + grid_statements(words, z);
-  if (words.mode == "nearest") {
-    text += fmt::format("Y[i0,i1,i2,i3] = X[i0,i1,{},{}] else 0", y.at("j"), z.at("j"));
-  } else {
-    const int taps = words.mode == "bicubic" ? 4 : 2;
-    text += fmt::format(
-        "Y[i0,i1,i2,i3] = sum[a in 0..{0},b in 0..{0}]({1}*{2}*(X[i0,i1,{3},{4}] else 0))", taps,
-        y.tap("w", "a"), z.tap("w", "b"), y.tap("j", "a"), z.tap("j", "b"));
+  const bool nearest = words.mode == "nearest";
+  const int taps = words.mode == "bicubic" ? 4 : 2;
+  ImportShape shape{x.shape[0], x.shape[1]};
+  std::vector<std::string> places{"i0"}, of_x{"D0", "D1"}, of_grid{"D0"}, of_y = of_x;
+  for (size_t i = 2; i < rank; ++i) {
+    shape.push_back(grid.shape[i - 1]);
+    places.push_back(import_index(i));
+    of_grid.push_back(import_dim(i));
+    of_y.push_back(import_dim(i));
   }
-  node.importer().make(
-      node, 0, x.type, {x.shape[0], x.shape[1], grid.shape[1], grid.shape[2]},
-      {{&x, "X", fmt::format("D0,D1,{},{}", y.extent, z.extent)}, {&grid, "G", "D0,D2,D3,2"}},
-      "D0,D1,D2,D3", text);
+  std::string text, product;
+  std::vector<std::string> at{"i0", "i1"}, over;
+  for (size_t i = 0; i < dims; ++i) {
+    // Fixed by: the names that ONNX has for places.
+    constexpr std::string_view kNames = "xyz";
+    const size_t part = dims - 1 - i;
+    const GridAxis axis{
+        part < kNames.size() ? std::string(1, kNames[part]) : fmt::format("x{}_", part),
+        name_of_extent(x.shape[i + 2], fmt::format("H{}", i)), static_cast<int>(part),
+        joined(places)};
+    const std::string tap = std::string(1, static_cast<char>('a' + i));
+    text += grid_statements(words, axis);
+    product += axis.tap("w", tap) + "*";
+    at.push_back(nearest ? axis.at("j") : axis.tap("j", tap));
+    over.push_back(fmt::format("{} in 0..{}", tap, taps));
+    of_x.push_back(axis.extent);
+  }
+  of_grid.push_back(std::to_string(dims));
+  const std::string read = fmt::format("X[{}] else 0", joined(at));
+  text += fmt::format("Y[{}] = ", joined(import_indices(shape)));
+  text += nearest ? read : fmt::format("sum[{}]({}({}))", joined(over), product, read);
+  node.importer().make(node, 0, x.type, shape,
+                       {{&x, "X", joined(of_x)}, {&grid, "G", joined(of_grid)}}, joined(of_y),
+                       text);
 }
 
 /// Statements of the samples along one axis of each region: where they are, and their weights.
@@ -158,11 +184,14 @@ std::string region_statements(const ImportNode& node, const GridAxis& axis,
          fmt::format("{}j{} = min({} - 1, cast<i64>({}) + t); ", n, taps, axis.extent, inside);
 }
 
+/// Cells are means of samples. By mode `max` they are the greatest of all that samples sum up, each
+/// element by its weight, as ONNX has it.
 void import_region_align(const ImportNode& node) {
   const ImportValue &x = node.input(0), &regions = node.input(1), &batch = node.input(2);
   if (x.shape.size() != 4 || regions.shape.size() != 2)
     throw Unsupported{"regions of other than images"};
-  if (node.text("mode", "avg") != "avg") throw Unsupported{"greatest samples of regions"};
+  const std::string mode = node.text("mode", "avg");
+  if (mode != "avg" && mode != "max") throw Unsupported{"samples of regions by mode " + mode};
   if (!is_float(x.type) || regions.type != x.type) throw Unsupported{"regions of another type"};
   const int64_t high = node.integer("output_height", 1), wide = node.integer("output_width", 1),
                 samples = node.integer("sampling_ratio", 0);
@@ -179,9 +208,10 @@ void import_region_align(const ImportNode& node) {
        {&batch, "J", "D0"}},
       fmt::format("D0,D1,{},{}", high, wide),
       fmt::format(
-          "{0}Y[i0,i1,i2,i3] = sum[a in 0..{1},b in 0..{1},t in 0..2,u in 0..2](yw[i0,i2,a,t]*"
-          "xw[i0,i3,b,u]*(X[J[i0],i1,yj[i0,i2,a,t],xj[i0,i3,b,u]] else 0))/{2}",
-          text, samples, import_product(samples, samples)));
+          "{0}Y[i0,i1,i2,i3] = {2}[a in 0..{1},b in 0..{1},t in 0..2,u in 0..2](yw[i0,i2,a,t]*"
+          "xw[i0,i3,b,u]*(X[J[i0],i1,yj[i0,i2,a,t],xj[i0,i3,b,u]] else 0)){3}",
+          text, samples, mode == "max" ? "max" : "sum",
+          mode == "max" ? "" : fmt::format("/{}", import_product(samples, samples))));
 }
 
 }  // namespace

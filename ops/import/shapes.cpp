@@ -22,7 +22,17 @@ void import_constant(const ImportNode& node) {
     const std::vector<int64_t> all = node.integers("value_ints", {});
     return node.importer().know(node, 0, all, {static_cast<int64_t>(all.size())}, DType::kI64);
   }
-  throw Unsupported{"its value is no tensor and no integers"};
+  Importer& importer = node.importer();
+  if (node.has_attribute("value_float")) {
+    const double one = node.number("value_float", 0);
+    return importer.constant(node, 0, importer.tensor_of(DType::kF32, {}, {one}));
+  }
+  if (node.has_attribute("value_floats")) {
+    const std::vector<double> all = node.numbers("value_floats");
+    const auto count = static_cast<int64_t>(all.size());
+    return importer.constant(node, 0, importer.tensor_of(DType::kF32, {count}, all));
+  }
+  throw Unsupported{"its value is neither a tensor nor numbers"};
 }
 
 /// Without a value its elements are f32 zeros.

@@ -24,6 +24,7 @@ std::vector<const ImportValue*> all_inputs(const ImportNode& node) {
 void fold(const ImportNode& node, std::string_view open, std::string_view between,
           std::string_view close, const std::string& after) {
   const auto values = all_inputs(node);
+  if (compute_known(node)) return;
   if (values.size() > 8) throw Unsupported{"it takes more than 8 inputs"};
   std::string text = "a";
   for (size_t i = 1; i < values.size(); ++i) {
@@ -140,22 +141,6 @@ void import_gelu(const ImportNode& node) {
   make_elementwise(node, tanh ? "gelu_tanh(a)" : "gelu(a)", node.input(0).type, {&node.input(0)});
 }
 
-void import_cast(const ImportNode& node) {
-  const auto type = static_cast<onnx::DataType>(node.integer("to", 0));
-  const DType to = import_type(type);
-  const ImportValue& a = node.input(0);
-  if (a.type == to) return node.importer().alias(node, 0, a);
-  if (cast_known(node, to)) return;
-  make_elementwise(node, fmt::format("cast<{}>(a)", name_of(to)), to, {&a});
-}
-
-void import_cast_like(const ImportNode& node) {
-  const ImportValue& a = node.input(0);
-  const DType to = node.input(1).type;
-  if (a.type == to) return node.importer().alias(node, 0, a);
-  make_elementwise(node, fmt::format("cast<{}>(a)", name_of(to)), to, {&a});
-}
-
 void import_is_inf(const ImportNode& node) {
   const bool below = node.integer("detect_negative", 1) != 0,
              above = node.integer("detect_positive", 1) != 0;
@@ -190,37 +175,11 @@ void import_bit_shift(const ImportNode& node) {
                    {&node.input(0), &node.input(1)});
 }
 
-void import_mod(const ImportNode& node) {
-  const ImportValue &a = node.input(0), &b = node.input(1);
-  if (a.type == DType::kF16) {
-    if (node.integer("fmod", 0) == 0)
-      throw Unsupported{"remainders of floats with the divisor's sign"};
-    // A half is a whole number of 2^-24.
-    const auto whole = [](const char* v) {
-      return fmt::format("cast<i64>(cast<f32>({})*16777216)", v);
-    };
-    const std::string left = fmt::format("{} % abs({})", whole("abs(a)"), whole("b"));
-    return make_elementwise(
-        node,
-        fmt::format("select(abs(a) < inf && b != 0 && b == b, select(abs(b) == inf, a, "
-                    "cast<f32>({0})/16777216*select(a < 0, -1.0, 1.0)), nan)",
-                    left),
-        a.type, {&a, &b});
-  }
-  if (is_float(a.type)) throw Unsupported{"remainders of floats of more than 16 bits"};
-  const char* text = node.integer("fmod", 0) == 0
-                         ? "a % b"
-                         : "select((a % b != 0) && ((a < 0) != (b < 0)), a % b - b, a % b)";
-  make_elementwise(node, text, a.type, {&a, &b});
-}
-
 }  // namespace
 
 std::vector<ImportEntry> rows_of_values() {
   return {
       {"BitShift", import_bit_shift},
-      {"Cast", import_cast},
-      {"CastLike", import_cast_like},
       {"IsInf", import_is_inf},
       {"Clip", import_clip},
       {"Dropout", import_dropout},
@@ -229,7 +188,6 @@ std::vector<ImportEntry> rows_of_values() {
       {"Max", import_max},
       {"Mean", import_mean},
       {"Min", import_min},
-      {"Mod", import_mod},
       {"Pow", import_pow},
       {"PRelu", import_prelu},
       {"Sign", import_sign},

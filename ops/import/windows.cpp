@@ -170,6 +170,20 @@ void import_max_unpool(const ImportNode& node) {
                        joined(out), fmt::format("Y[{}] else skip = X[{}]", joined(at), read));
 }
 
+/// How many taps of a window lie in the input, of `extent`. It begins at `begin`.
+std::string taps_inside(const ImportWindow& w, const std::string& begin,
+                        const std::string& extent) {
+  if (!w.padded) return std::to_string(w.taps);
+  if (w.dilation == 1)
+    return fmt::format("(min({0} + {1}, {2}) - max({0}, 0))", begin, w.taps, extent);
+  // Taps before a place are the distance to it by the dilation, rounded up.
+  const auto before = [&](const std::string& place) {
+    return fmt::format("({} - ({}) + {})/{}", place, begin, w.dilation - 1, w.dilation);
+  };
+  return fmt::format("(min({}, {}) - max(0, {}))", w.taps, before(extent), before("0"));
+}
+
+/// With padding counted, the mean is over all taps, also those behind the padding.
 void import_average_pool(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   const Pooling p = pooling_of(node, node.integers("kernel_shape", {}));
@@ -177,22 +191,51 @@ void import_average_pool(const ImportNode& node) {
   std::string count;
   for (size_t i = 0; i < p.windows.size(); ++i) {
     const ImportWindow& w = p.windows[i];
-    if (w.padded && w.dilation != 1) throw Unsupported{"padded averages of dilated windows"};
-    const std::string begin = w.position(import_index(kFirst + i), "0");
-    // With padding counted, windows end with it.
-    const int64_t lo = all ? -w.before : 0, behind = all ? w.after : 0;
-    const ImportExtent own{1, import_dim(kFirst + i)};
-    const std::string hi = (w.has_formula() ? own : w.input).more(behind).text();
-    const std::string taps =
-        w.padded ? fmt::format("(min({} + {}, {}) - max({}, {}))", begin, w.taps, hi, begin, lo)
-                 : std::to_string(w.taps);
-    count += (count.empty() ? "" : "*") + taps;
+    count += count.empty() ? "" : "*";
+    count += all ? std::to_string(w.taps)
+                 : taps_inside(w, w.position(import_index(kFirst + i), "0"),
+                               w.input_text(import_dim(kFirst + i)));
   }
   node.importer().make(
       node, 0, x.type, p.shape, {{&x, "X", p.input}}, p.result,
       fmt::format("Y[{}] = sum[{}](X[{}]{})/cast<{}>({})", indices_of(p.shape.size()),
                   taps_of(p.windows), p.at, p.padded ? " else 0" : "",
                   x.type == DType::kF64 ? "f64" : "f32", count));
+}
+
+/// The elements' part in a norm, and the norm of the sum of these.
+struct Norm {
+  std::string element, root;  ///< of `x`, and of `t`
+};
+
+Norm norm_of(const ImportNode& node) {
+  // Version 1 has a float.
+  const double p =
+      node.version() < 2 ? node.number("p", 2) : static_cast<double>(node.integer("p", 2));
+  if (!(p > 0)) throw Unsupported{fmt::format("a norm by the power {}", p)};
+  if (p == 1) return {"abs(x)", "t"};
+  if (p == 2) return {"x*x", "sqrt(t)"};
+  return {fmt::format("pow(abs(x), {})", import_number(p)),
+          fmt::format("pow(t, {})", import_number(1 / p))};
+}
+
+/// `reads` of a window as the norm of them, summed over `over`.
+std::string norm_over(const Norm& norm, const std::string& over, const std::string& read) {
+  const std::string sum =
+      fmt::format("sum[{}]({})", over, with_letters(norm.element, {{'x', read}}));
+  return with_letters(norm.root, {{'t', sum}});
+}
+
+/// What lies outside of the input counts as 0.
+void import_norm_pool(const ImportNode& node) {
+  const ImportValue& x = node.input(0);
+  if (!is_float(x.type)) throw Unsupported{"norms of integers"};
+  const Pooling p = pooling_of(node, node.integers("kernel_shape", {}));
+  const std::string read =
+      p.padded ? fmt::format("(X[{}] else 0)", p.at) : fmt::format("X[{}]", p.at);
+  node.importer().make(node, 0, x.type, p.shape, {{&x, "X", p.input}}, p.result,
+                       fmt::format("Y[{}] = {}", indices_of(p.shape.size()),
+                                   norm_over(norm_of(node), taps_of(p.windows), read)));
 }
 
 void import_global_pool(const ImportNode& node) {
@@ -209,13 +252,15 @@ void import_global_pool(const ImportNode& node) {
     over.push_back(at.back());
     count += (count.empty() ? "" : "*") + import_dim(i);
   }
-  const bool mean = node.op() == "GlobalAveragePool";
-  node.importer().make(
-      node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
-      fmt::format(
-          "Y[{}] = {}[{}](X[{}]){}", indices_of(shape.size()), mean ? "sum" : "max", joined(over),
-          joined(at),
-          mean ? fmt::format("/cast<{}>({})", x.type == DType::kF64 ? "f64" : "f32", count) : ""));
+  const std::string all = joined(over), read = fmt::format("X[{}]", joined(at));
+  std::string value = fmt::format("max[{}]({})", all, read);
+  if (node.op() == "GlobalLpPool") value = norm_over(norm_of(node), all, read);
+  if (node.op() == "GlobalAveragePool") {
+    value = fmt::format("sum[{}]({})/cast<{}>({})", all, read,
+                        x.type == DType::kF64 ? "f64" : "f32", count);
+  }
+  node.importer().make(node, 0, x.type, shape, {{&x, "X", joined(in)}}, joined(out),
+                       fmt::format("Y[{}] = {}", indices_of(shape.size()), value));
 }
 
 }  // namespace
@@ -275,8 +320,9 @@ std::vector<ImportWindow> import_windows(const ImportNode& node, const ImportVal
 
 std::vector<ImportEntry> rows_of_windows() {
   return {
-      {"AveragePool", import_average_pool},  {"GlobalAveragePool", import_global_pool},
-      {"GlobalMaxPool", import_global_pool}, {"MaxPool", import_max_pool},
+      {"AveragePool", import_average_pool}, {"GlobalAveragePool", import_global_pool},
+      {"GlobalLpPool", import_global_pool}, {"GlobalMaxPool", import_global_pool},
+      {"LpPool", import_norm_pool},         {"MaxPool", import_max_pool},
       {"MaxUnpool", import_max_unpool},
   };
 }

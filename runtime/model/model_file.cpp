@@ -41,6 +41,17 @@ const void* aligned(const ops::ImportedWeight& w, std::vector<std::shared_ptr<co
   return data;
 }
 
+/// Elements of less than a byte as files have them, of rows that begin at whole bytes.
+void put_side_by_side(onnx::Tensor& t, const TensorRef& of) {
+  const int64_t row = t.dims.empty() ? 1 : t.dims.back();
+  const int64_t bytes = row == 0 ? 0 : t.elements / row * bytes_of_row(of.type(), row);
+  const auto data = std::make_shared<std::string>(
+      ops::side_by_side({static_cast<const char*>(of.data()), static_cast<size_t>(bytes)},
+                        of.type(), t.dims, t.elements));
+  t.data = *data;
+  t.owner = data;
+}
+
 /// The tensors as the importer takes them. They must outlive the graph's weights.
 Result<ops::ImportedConstants> constants_of(std::span<const NamedTensor> known) {
   ops::ImportedConstants out;
@@ -57,6 +68,7 @@ Result<ops::ImportedConstants> constants_of(std::span<const NamedTensor> known) 
     t.elements = k.tensor.count();
     t.data = {static_cast<const char*>(k.tensor.data()),
               static_cast<size_t>(t.elements * size_of(k.tensor.type()))};
+    if (is_packed(k.tensor.type())) put_side_by_side(t, k.tensor);
     out.emplace(std::string(k.name), std::move(t));
   }
   return out;

@@ -73,7 +73,14 @@ constexpr std::string_view kInts[] = {"axis",
                                       "ignore_index",
                                       "num_groups",
                                       "training_mode",
-                                      "output_height"};
+                                      "output_height",
+                                      "block_size",
+                                      "saturate",
+                                      "output_dtype",
+                                      "offset_group",
+                                      "fmod",
+                                      "exclude_outside",
+                                      "paddings"};
 constexpr std::string_view kFloats[] = {
     "alpha",       "beta",          "epsilon",       "gamma", "bias",
     "value_float", "cubic_coeff_a", "spatial_scale", "lambd", "norm_coefficient"};
@@ -153,6 +160,7 @@ class Maker {
       }
       for (size_t k = 1 + below(3); k-- > 0;) n.outputs.push_back(name("y"));
       for (size_t k = below(5); k-- > 0;) n.attributes.push_back(attribute());
+      if (n.op_type == "If") add_branches(n, values);
       for (const std::string_view y : n.outputs) values.push_back(y);
       m.graph.nodes.push_back(std::move(n));
     }
@@ -168,6 +176,28 @@ class Maker {
   std::string_view name(const char* letter) {
     texts_.push_back(letter + std::to_string(texts_.size()));
     return texts_.back();
+  }
+
+  /// Branches of one node each, one of which may be missing or have no output.
+  void add_branches(onnx::Node& n, const std::vector<std::string_view>& values) {
+    for (const std::string_view called : {"then_branch", "else_branch"}) {
+      if (below(8) == 0) continue;
+      onnx::Node inner;
+      inner.op_type = "Neg";
+      if (!values.empty()) inner.inputs.push_back(values[below(values.size())]);
+      inner.outputs.push_back(name("b"));
+      onnx::Attribute a;
+      a.name = called;
+      a.kind = onnx::AttributeKind::kGraph;
+      a.graphs.emplace_back();
+      a.graphs[0].nodes.push_back(inner);
+      for (size_t i = 0; i < n.outputs.size() && below(10) != 0; ++i) {
+        onnx::ValueInfo out;
+        out.name = inner.outputs[0];
+        a.graphs[0].outputs.push_back(out);
+      }
+      n.attributes.push_back(std::move(a));
+    }
   }
 
   int64_t number() {
@@ -188,11 +218,11 @@ class Maker {
   }
 
   onnx::DataType type() {
-    constexpr onnx::DataType kTypes[] = {onnx::DataType::kFloat,   onnx::DataType::kFloat,
-                                         onnx::DataType::kFloat,   onnx::DataType::kInt64,
-                                         onnx::DataType::kInt32,   onnx::DataType::kUint8,
-                                         onnx::DataType::kInt8,    onnx::DataType::kBool,
-                                         onnx::DataType::kFloat16, onnx::DataType::kDouble};
+    constexpr onnx::DataType kTypes[] = {
+        onnx::DataType::kFloat,  onnx::DataType::kFloat, onnx::DataType::kFloat,
+        onnx::DataType::kInt64,  onnx::DataType::kInt32, onnx::DataType::kUint8,
+        onnx::DataType::kInt8,   onnx::DataType::kBool,  onnx::DataType::kFloat16,
+        onnx::DataType::kDouble, onnx::DataType::kInt4,  onnx::DataType::kFloat8E5M2};
     return kTypes[below(std::size(kTypes))];
   }
 
