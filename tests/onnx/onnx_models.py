@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's tests of operators as whole models, through the importer: `onnx_models.py RUNNER [--least N] [NAMES]`.
 Fails where one that is imported differs, or fewer than N agree. --list names each and why it has no op.
---known: all inputs are known at load. --symbolic: calls tell all dims of inputs, equal ones by one name."""
+--known: all inputs are known at load. --symbolic: calls tell all dims of inputs, equal ones by one name.
+HONE_TEST_TARGET says what to compile for, `cuda`."""
 import argparse
 import collections
 import os
