@@ -31,7 +31,9 @@ int run(Options& o, char** argv) {
   if (!tuning) return runtime::report(o.common, tuning.failure());
   o.tuning = *tuning;
   o.problems = runtime::lines_of(o.problems);
-  if (o.common.target.rfind("cuda", 0) == 0) return run_gpu(o, argv);
+  if (o.common.target.rfind("cuda", 0) == 0) {
+    return o.models.empty() ? run_gpu(o, argv) : run_models(o);
+  }
   const auto target =
       ir::parse_target(o.common.target.empty() ? "x86" : o.common.target, runtime::host_target());
   if (!target) return runtime::report(o.common, target.failure());

@@ -13,6 +13,7 @@
 #include "bench/contender.h"
 #include "runtime/cli/model_load.h"
 #include "runtime/cli/trial_run.h"
+#include "runtime/device/gpu_target.h"
 #include "runtime/measure/bound.h"
 
 namespace hone::bench {
@@ -194,6 +195,12 @@ int run_models(const Options& options) {
     return runtime::report(options.common,
                            {ErrorCode::kUnsupported,
                             "--peers solve problems; none of them runs a whole model so far"});
+  }
+  if (runtime::names_gpu(options.common.target)) {
+    return runtime::report(options.common,
+                           {ErrorCode::kUnsupported,
+                            "--models times whole models on CPUs so far; on a GPU `hone run FILE "
+                            "--target cuda` times one"});
   }
   const auto files = model_files(options);
   if (!files) return runtime::report(options.common, files.failure());

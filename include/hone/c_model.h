@@ -82,12 +82,20 @@ HONE_C_API void hone_model_memory(const hone_model* model, hone_model_bytes* mem
 /* Bytes that a call takes; see hone_call_options. */
 HONE_C_API int64_t hone_model_workspace_size(const hone_model* model);
 
-/* Runs a model: inputs and outputs by name, in any order, each once; they are dense. `options` may
- * be null. */
+/* Runs a model: inputs and outputs by name, in any order, each once; they are dense. On a GPU each
+ * lies in the host's memory or the device's. `options` may be null. */
 HONE_C_API hone_status hone_model_run(const hone_model* model, const hone_named_tensor* inputs,
                                       size_t input_count, const hone_named_tensor* outputs,
                                       size_t output_count, const hone_call_options* options,
                                       char** error);
+
+/* Puts a call of a model on a GPU into a stream (CUstream, cudaStream_t; null: the default one) and
+ * returns at once. Tensors lie in the device's memory. */
+HONE_C_API hone_status hone_model_enqueue(const hone_model* model, const hone_named_tensor* inputs,
+                                          size_t input_count, const hone_named_tensor* outputs,
+                                          size_t output_count, void* stream, char** error);
+/* Waits until the stream is done; tells of bad data in the model's calls. */
+HONE_C_API hone_status hone_model_wait(const hone_model* model, void* stream, char** error);
 
 /* What tuning found for one kernel. Both texts and result are there for the time of the call. */
 typedef void (*hone_tuned_kernel)(void* context, const char* problem, const char* schedule,

@@ -69,17 +69,36 @@ class HONE_API Model {
  public:
   /// Runs the model. Inputs and outputs come by name, in any order, each once; they are dense.
   /// Checks names, dtypes, shapes and overlap, and takes dims known at the call from the shapes of
-  /// inputs. Allocates nothing in the steady state. Throws Error: kArgument, kMemory; kBounds where
-  /// an index in the data is out of range, and then outputs may be written in part.
+  /// inputs. On a GPU each tensor lies in the host's memory or the device's; those of the host are
+  /// copied there and back. Allocates nothing in the steady state. Throws Error: kArgument,
+  /// kMemory, kDevice; kBounds where an index in the data is out of range, and then outputs may be
+  /// written in part.
   void operator()(std::initializer_list<NamedTensor> inputs,
                   std::initializer_list<NamedTensor> outputs) const {
     run({inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()});
   }
-  /// The same for lists; `options.workspace` has memory().call bytes.
+  /// The same for lists; `options.workspace` has memory().call bytes, on a GPU the device's.
   void run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
            const CallOptions& options = {}) const;
   Result<Done> try_run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
                        const CallOptions& options = {}) const;
+
+  /// Puts a call of a model on a GPU into a stream and returns at once. From the second call with
+  /// the same dims in a stream on, it is one launch of a graph. Where tensors or workspace lie
+  /// elsewhere than in the call before, the arguments of that graph are changed first. Pointers are
+  /// the device's and are not looked at, beyond their alignment. `options.workspace` has
+  /// memory().call bytes. `options.status` takes what all kernels say that check data. Where data
+  /// was bad, what later calls in the stream make is of no use until `wait`. Throws Error:
+  /// kArgument, kMemory, kDevice; kUnsupported on a CPU.
+  void enqueue(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+               const EnqueueOptions& options = {}) const;
+  Result<Done> try_enqueue(std::span<const NamedTensor> inputs,
+                           std::span<const NamedTensor> outputs,
+                           const EnqueueOptions& options = {}) const;
+  /// Waits until a stream is done. Throws the errors of this model's calls in it, as Kernel::wait
+  /// does. kBounds tells of the first kernel whose data was bad, kDevice of a GPU that failed.
+  void wait(void* stream) const;
+  Result<Done> try_wait(void* stream) const;
 
   /// Canonical text of the graph.
   const std::string& text() const;

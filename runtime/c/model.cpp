@@ -154,3 +154,22 @@ hone_status hone_model_run(const hone_model* model, const hone_named_tensor* inp
     return model->model.try_run(read.span(), written.span(), c_call(options));
   });
 }
+
+hone_status hone_model_enqueue(const hone_model* model, const hone_named_tensor* inputs,
+                               size_t input_count, const hone_named_tensor* outputs,
+                               size_t output_count, void* stream, char** error) {
+  return c_guard(error, [&]() -> Result<Done> {
+    if (!model) return c_missing("model");
+    NamedTensors read, written;
+    if (auto done = read.take(inputs, input_count, "inputs"); !done) return done;
+    if (auto done = written.take(outputs, output_count, "outputs"); !done) return done;
+    return model->model.try_enqueue(read.span(), written.span(), {.stream = stream});
+  });
+}
+
+hone_status hone_model_wait(const hone_model* model, void* stream, char** error) {
+  return c_guard(error, [&]() -> Result<Done> {
+    if (!model) return c_missing("model");
+    return model->model.try_wait(stream);
+  });
+}

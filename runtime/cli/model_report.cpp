@@ -177,15 +177,19 @@ class ReportMaker {
     return facts;
   }
 
-  /// The lines of a roofline: a core's arithmetic times their number, and each level's bandwidth.
+  /// The lines of a roofline: arithmetic of all cores together, and each level's bandwidth.
   Json machine_facts() {
     const ir::Target& target = g_.engine->target;
     const int64_t cores = target.threads;
-    const std::pair<const char*, double> levels[] = {
-        {"L1", limits_.gbps(target.l1d * cores / 2, 0)},
-        {"L2", limits_.gbps(target.l2 * cores / 2, 0)},
-        {"L3", limits_.gbps(target.l3 / 2, 0)},
-        {"memory", limits_.memory_gbps()}};
+    std::vector<std::pair<const char*, double>> levels;
+    if (target.is_cuda()) {
+      levels = {{"L2", limits_.gbps(target.l2 / 2, 0)}};
+    } else {
+      levels = {{"L1", limits_.gbps(target.l1d * cores / 2, 0)},
+                {"L2", limits_.gbps(target.l2 * cores / 2, 0)},
+                {"L3", limits_.gbps(target.l3 / 2, 0)}};
+    }
+    levels.emplace_back("memory", limits_.memory_gbps());
     Json out = {{"gflops", limits_.gflops(false)}, {"levels", Json::array()}};
     for (const auto& [name, gbps] : levels) {
       out["levels"].push_back({{"name", name}, {"gbps", gbps}});

@@ -7,7 +7,8 @@
 namespace hone::runtime {
 
 /// Times of whole calls of a model on its tensors, in microseconds. They are sampled as kernels
-/// are: rounds in which another process had a core do not count.
+/// are: rounds in which another process had a core do not count. On a GPU the tensors lie in its
+/// memory, and its clock counts.
 Result<Spread> time_calls(const ModelState& model, const ModelTensors& t);
 
 }  // namespace hone::runtime

@@ -42,6 +42,7 @@ size_t LaunchGraph::add(Item item) {
 }
 
 Result<Done> LaunchGraph::set(size_t number, Item item) {
+  if (items_[number] == item) return Done{};
   const bool same = items_[number].empty() == item.empty();
   items_[number] = std::move(item);
   if (!executable_) return Done{};

@@ -25,12 +25,13 @@ class LaunchGraph {
     std::array<int64_t, 3> blocks{};
     std::vector<int64_t> parameters;
     bool empty() const { return blocks[0] <= 0 || blocks[1] <= 0 || blocks[2] <= 0; }
+    bool operator==(const Item&) const = default;
   };
 
   /// Appends an item; its number.
   size_t add(Item item);
-  /// Puts another in its place. The driver's graph is changed, or made again where an item comes
-  /// or goes.
+  /// Puts another in its place; one that is the same costs nothing. The driver's graph is changed,
+  /// or made again where an item comes or goes.
   Result<Done> set(size_t number, Item item);
   /// Puts all into a stream. The context is the calling thread's.
   Result<Done> launch(void* stream);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "runtime/engine/gpu_kernel.h"
+#include "runtime/engine/gpu_stream.h"
 #include "runtime/engine/kernel_state.h"
 #include "runtime/fine.h"
 
@@ -20,114 +21,17 @@ constexpr int kMemoryType = 2;
 constexpr int kDeviceOrdinal = 9;
 constexpr unsigned kOnDevice = 2;
 
-/// What the driver says of the default stream while others are captured.
-/// Fixed by: the driver's ABI.
-constexpr int kImplicitCapture = 906;
-
-/// The handle of the per-thread default stream: one for all threads.
-constexpr uintptr_t kStreamOfThread = 2;
-
 std::span<const int64_t> dims_of(const KernelState& k, const int64_t* slots) {
   return {slots + (k.layout.dim_slots.empty() ? 0 : k.layout.dim_slots[0]), k.plan.dims.size()};
 }
 
-/// Workspace for one call: the caller's, or a block of the pool for work in a stream.
-class GpuWorkspace {
- public:
-  GpuWorkspace(Gpu& gpu, int64_t bytes, std::span<std::byte> given, void* stream)
-      : gpu_(gpu), bytes_(bytes), stream_(stream) {
-    if (bytes == 0) return;
-    if (!given.empty()) {
-      data_ = reinterpret_cast<uint64_t>(given.data());
-      return;
-    }
-    auto block = gpu.memory().take(bytes, stream);
-    if (!block) {
-      made_ = block.failure();
-      return;
-    }
-    data_ = *block;
-    owned_ = true;
-  }
-  ~GpuWorkspace() {
-    if (owned_) gpu_.memory().give(data_, bytes_, stream_);
-  }
-  GpuWorkspace(const GpuWorkspace&) = delete;
-  GpuWorkspace& operator=(const GpuWorkspace&) = delete;
-  uint64_t data() const { return data_; }
-  /// Why there is none.
-  const Result<Done>& made() const { return made_; }
-
- private:
-  Gpu& gpu_;
-  int64_t bytes_;
-  void* stream_;
-  uint64_t data_ = 0;
-  bool owned_ = false;
-  Result<Done> made_ = Done{};
-};
-
-Failure bad_data_gpu_call(const KernelState& k, int64_t position) {
-  std::string tensors;
-  for (const std::string& t : k.plan.checked) tensors += (tensors.empty() ? "" : " or ") + t;
-  return {
-      ErrorCode::kBounds,
-      fmt::format("`{}`: element {} of {} is out of range, or decreases where offsets must not; "
-                  "what depends on it was not written",
-                  k.problem, position, tensors)};
-}
-
-/// The context of the calling thread, or why there is none to work in.
-Result<Done> ready(Gpu& gpu, const UseGpu& use) {
-  if (gpu.lost()) return gpu.why_lost();
-  return use.error() == 0 ? fine() : gpu.failed(use.error(), "using the GPU's context");
-}
-
-Result<Done> check_workspace(const KernelState& k, std::span<std::byte> given) {
-  const int64_t bytes = k.workspace_bytes();
-  const bool aligned = reinterpret_cast<uintptr_t>(given.data()) % 64 == 0;
-  if (given.empty() || (static_cast<int64_t>(given.size()) >= bytes && aligned)) return Done{};
-  return Failure{
-      ErrorCode::kArgument,
-      fmt::format("`{}` takes {} bytes of workspace on the device, 64-byte aligned; got {} at {}",
-                  k.problem, bytes, given.size(), static_cast<const void*>(given.data()))};
-}
-
-bool is_of_thread(void* stream) { return reinterpret_cast<uintptr_t>(stream) == kStreamOfThread; }
-
-/// Whether the kernel has a status word for a stream.
-Result<Done> check_worded(const KernelState& k, void* stream) {
-  if (!k.gpu->words || !is_of_thread(stream)) return Done{};
-  return Failure{
-      ErrorCode::kArgument,
-      fmt::format("`{}` checks data, and the per-thread default stream is another one in each "
-                  "thread, where calls would share one status word; give a status word, or a "
-                  "stream",
-                  k.problem)};
-}
-
-/// Whether a call in `stream` may take its workspace from the pool.
-Result<Done> check_pooled(const KernelState& k, void* stream) {
-  const auto refuse = [&](const char* why) {
-    return Failure{ErrorCode::kArgument, fmt::format("`{}` takes {} bytes of workspace, and {}",
-                                                     k.problem, k.workspace_bytes(), why)};
-  };
-  if (is_of_thread(stream)) {
-    return refuse(
-        "the per-thread default stream is another one in each thread; give a workspace, or a "
-        "stream");
-  }
-  Gpu& gpu = k.gpu->gpu();
-  int capturing = 0;
-  const int error = gpu.driver().stream_capturing(stream, &capturing);
-  if (error != 0 && error != kImplicitCapture) return gpu.failed(error, "asking about a stream");
-  if (error == 0 && capturing == 0) return Done{};
-  return refuse(
-      "the stream is being captured: when its graph runs, the pool may have given the memory to "
-      "another call; give a workspace that lives as long as the graph");
-}
-
 }  // namespace
+
+bool is_device_memory(Gpu& gpu, const void* pointer) {
+  unsigned type = 0;
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  return gpu.driver().pointer_attribute(&type, kMemoryType, address) == 0 && type == kOnDevice;
+}
 
 Result<Done> check_on_device(Gpu& gpu, const std::string& what, const void* pointer) {
   if (gpu.facts().reads_host) return Done{};
@@ -194,17 +98,18 @@ Result<Done> KernelState::enqueue(std::span<const ArgRef> args, const EnqueueOpt
   }
   int64_t slots[kMaxSlots];
   if (auto f = fill(args, bound_state, slots); !f) return f.failure();
-  if (auto f = check_workspace(*this, options.workspace); !f) return f.failure();
-  if (!options.status) {
-    if (auto f = check_worded(*this, options.stream); !f) return f.failure();
+  const int64_t bytes = workspace_bytes();
+  if (auto f = check_workspace(problem, bytes, options.workspace); !f) return f.failure();
+  if (gpu->words && !options.status) {
+    if (auto f = check_worded(problem, options.stream); !f) return f.failure();
   }
   Gpu& device = gpu->gpu();
   const UseGpu use(device);
   if (auto f = ready(device, use); !f) return f.failure();
-  if (workspace_bytes() > 0 && options.workspace.empty()) {
-    if (auto f = check_pooled(*this, options.stream); !f) return f.failure();
+  if (bytes > 0 && options.workspace.empty()) {
+    if (auto f = check_pooled(device, problem, bytes, options.stream); !f) return f.failure();
   }
-  const GpuWorkspace workspace(device, workspace_bytes(), options.workspace, options.stream);
+  const GpuWorkspace workspace(device, bytes, options.workspace, options.stream);
   if (!workspace.made()) return workspace.made();
   slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(
       options.status ? reinterpret_cast<uint64_t>(options.status) : gpu->status(options.stream));
@@ -241,11 +146,11 @@ Result<Done> KernelState::wait(void* stream) const {
     return f;
   }
   const int64_t first = std::min(status[0], status[1]);
-  return first == kFine ? fine() : bad_data_gpu_call(*this, first);
+  return first == kFine ? fine() : bad_data_on_gpu(*this, first);
 }
 
 Result<Done> KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) const {
-  if (auto f = check_workspace(*this, given); !f) return f.failure();
+  if (auto f = check_workspace(problem, workspace_bytes(), given); !f) return f.failure();
   Gpu& device = gpu->gpu();
   const UseGpu use(device);
   if (auto f = ready(device, use); !f) return f.failure();
@@ -276,7 +181,7 @@ Result<Done> KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given
     f.message += "\n  " + repro();
     return f;
   }
-  return status == kFine ? fine() : bad_data_gpu_call(*this, status);
+  return status == kFine ? fine() : bad_data_on_gpu(*this, status);
 }
 
 }  // namespace hone::runtime

@@ -15,8 +15,9 @@ Failure wrong_graph_state(std::string message) {
   return Failure{ErrorCode::kArgument, std::move(message)};
 }
 
-/// The launches of a call on filled slots.
-Result<std::vector<LaunchGraph::Item>> items_of(const KernelState& k, const int64_t* slots) {
+}  // namespace
+
+Result<std::vector<LaunchGraph::Item>> graph_items(const KernelState& k, const int64_t* slots) {
   const std::span<const int64_t> dims{
       slots + (k.layout.dim_slots.empty() ? 0 : k.layout.dim_slots[0]), k.plan.dims.size()};
   std::vector<LaunchGraph::Item> items;
@@ -32,8 +33,6 @@ Result<std::vector<LaunchGraph::Item>> items_of(const KernelState& k, const int6
   }
   return items;
 }
-
-}  // namespace
 
 GraphState::~GraphState() {
   for (const Call& c : calls) {
@@ -72,7 +71,7 @@ Result<int> GraphState::put(int number, std::shared_ptr<const KernelState> kerne
     number = static_cast<int>(calls.size());
     calls.push_back({kernel, nullptr, workspace, 0});
   }
-  auto items = items_of(*kernel, slots);
+  auto items = graph_items(*kernel, slots);
   if (!items) {
     if (fresh) {
       if (workspace) gpu.memory().release(workspace, kernel->workspace_bytes());

@@ -9,6 +9,9 @@
 
 namespace hone::runtime {
 
+/// The launches of a call on filled slots, in order. The context is the calling thread's.
+Result<std::vector<LaunchGraph::Item>> graph_items(const KernelState& k, const int64_t* slots);
+
 /// Calls of kernels as one graph; see DeviceGraph.
 struct GraphState {
   explicit GraphState(std::shared_ptr<Gpu> gpu) : graph(std::move(gpu)) {}

@@ -108,6 +108,8 @@ struct KernelState {
 /// More arguments than a call can have.
 Failure too_many_arguments(size_t count);
 
+/// Whether `pointer` is to the memory of some GPU, for kernels on this one to tell.
+bool is_device_memory(Gpu& gpu, const void* pointer);
 /// `what` where `pointer` is not to the device's memory.
 Result<Done> check_on_device(Gpu& gpu, const std::string& what, const void* pointer);
 

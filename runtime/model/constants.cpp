@@ -105,7 +105,7 @@ bool Constants::folds(const ops::Graph& graph, const ops::GraphNode& node,
 }
 
 Result<bool> Constants::compute(const ops::Graph& graph, int n, const std::vector<ir::Dim>& dims,
-                                EngineState& engine) {
+                                HostEngine& host) {
   const ops::GraphNode& node = graph.nodes[static_cast<size_t>(n)];
   if (ops::is_view(graph, node, dims)) {
     const ops::GraphValue &in = value_of(graph, node.reads[0]),
@@ -116,11 +116,13 @@ Result<bool> Constants::compute(const ops::Graph& graph, int n, const std::vecto
       return true;
     }
   }
-  std::shared_ptr<const ops::Library> library = engine.library();
+  std::shared_ptr<const ops::Library> library = host.library();
   ops::GroupOps ops(library.get());
   const auto group = ops::make_group(graph, {n}, dims, ops);
   if (!group) return false;
-  const auto kernel = engine.compile(Result<ops::Problem>(group->problem), CompileOptions());
+  const auto engine = host.get();
+  if (!engine) return engine.failure();
+  const auto kernel = (*engine)->compile(Result<ops::Problem>(group->problem), CompileOptions());
   if (!kernel) return false;
   std::shared_ptr<const BoundState> bound;
   for (size_t i = 0; i < group->reads.size(); ++i) {
@@ -147,11 +149,11 @@ Result<bool> Constants::compute(const ops::Graph& graph, int n, const std::vecto
 }
 
 Result<ops::Graph> Constants::fold(ops::Graph graph, const std::vector<ir::Dim>& dims,
-                                   EngineState& engine) {
+                                   HostEngine& host) {
   std::vector<bool> keeps(graph.nodes.size(), true);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!folds(graph, graph.nodes[n], dims)) continue;
-    const auto done = compute(graph, static_cast<int>(n), dims, engine);
+    const auto done = compute(graph, static_cast<int>(n), dims, host);
     if (!done) {
       return Failure{done.failure().code,
                      fmt::format("in `{}`: {}", print(graph.nodes[n].use), done.failure().message)};

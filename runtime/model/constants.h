@@ -8,7 +8,7 @@
 
 #include "include/hone/model.h"
 #include "ops/graph/passes.h"
-#include "runtime/engine/engine_state.h"
+#include "runtime/model/host_engine.h"
 
 namespace hone::runtime {
 
@@ -27,13 +27,13 @@ class Constants {
   /// Computes what is made of constants alone, where it is no much larger than they are. Its values
   /// are constants then, and its nodes are gone:
   ///   `b = scale(w); y = matmul(x, b)` with a weight w to `y = matmul(x, b)` with a weight b.
-  Result<ops::Graph> fold(ops::Graph graph, const std::vector<ir::Dim>& dims, EngineState& engine);
+  Result<ops::Graph> fold(ops::Graph graph, const std::vector<ir::Dim>& dims, HostEngine& host);
 
  private:
   bool folds(const ops::Graph& graph, const ops::GraphNode& node,
              const std::vector<ir::Dim>& dims) const;
   Result<bool> compute(const ops::Graph& graph, int n, const std::vector<ir::Dim>& dims,
-                       EngineState& engine);
+                       HostEngine& host);
 
   std::map<int, TensorRef> tensors_;  ///< by value
   std::vector<std::unique_ptr<std::byte[]>> made_;

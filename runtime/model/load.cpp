@@ -13,6 +13,8 @@
 #include "ops/graph/plan.h"
 #include "ops/graph/reading.h"
 #include "runtime/model/constants.h"
+#include "runtime/model/device_model.h"
+#include "runtime/model/device_weights.h"
 #include "runtime/model/integers.h"
 #include "runtime/model/layout.h"
 #include "runtime/model/model_state.h"
@@ -62,9 +64,6 @@ class ModelLoader {
       : engine_(engine), graph_(graph), options_(options), homes_(graph.values.size()) {}
 
   Result<std::shared_ptr<const ModelState>> run() {
-    if (engine_.services->gpu()) {
-      return Failure{ErrorCode::kUnsupported, "models run on CPUs so far; the target is a GPU"};
-    }
     auto dims = bind_dims(graph_, options_.dims);
     if (!dims) return dims.failure();
     dims_ = std::move(*dims);
@@ -86,8 +85,11 @@ class ModelLoader {
     }
     auto constants = Constants::take(graph_, options_);
     if (!constants) return constants.failure();
+    if (auto f = check_in_host(engine_.services->gpu().get(), options_.weights); !f) {
+      return f.failure();
+    }
     constants_ = std::move(*constants);
-    if (options_.fuse) take_integers();
+    if (options_.fuse && estimates()) take_integers();
     if (auto f = check_dims(); !f) return f.failure();
     for (const ops::GraphValue& v : graph_.values) {
       if (auto f = check_extents(v); !f) return f.failure();
@@ -105,13 +107,26 @@ class ModelLoader {
       }
     }
     if (auto f = plan(); !f) return f.failure();
+    align_given();
     model_->plan = ops::print_plan(graph_, ran_);
     model_->graph = std::move(graph_);
+    if (auto f = add_device(); !f) return f.failure();
     return std::shared_ptr<const ModelState>(std::move(model_));
   }
 
  private:
   const ops::GraphValue& value(int v) const { return graph_.values[static_cast<size_t>(v)]; }
+
+  /// Whether the cost model says which form of a graph is faster: it knows CPUs.
+  bool estimates() const { return !engine_.target.is_cuda(); }
+
+  Result<Done> add_device() {
+    if (!engine_.services->gpu()) return Done();
+    auto device = DeviceModel::create(*model_);
+    if (!device) return device.failure();
+    model_->device = *std::move(device);
+    return Done();
+  }
 
   /// As the caller says, else as tuning found, else by the rules. Sets the orders of values.
   Result<ops::GraphGroups> groups() {
@@ -124,7 +139,7 @@ class ModelLoader {
                                   "a recorded plan is left out: " + groups.failure().message);
     }
     ops::GraphGroups groups = ops::fused_groups(graph_, dims_);
-    graph_ = with_orders(std::move(graph_), groups, dims_, *drafts_);
+    if (estimates()) graph_ = with_orders(std::move(graph_), groups, dims_, *drafts_);
     return groups;
   }
 
@@ -138,7 +153,8 @@ class ModelLoader {
 
   Result<Done> simplify() {
     if (!options_.fuse) return Done();
-    auto folded = constants_.fold(ops::without_repeats(std::move(graph_)), dims_, engine_);
+    HostEngine host(engine_);
+    auto folded = constants_.fold(ops::without_repeats(std::move(graph_)), dims_, host);
     if (!folded) return folded.failure();
     graph_ = ops::without_unread(*std::move(folded));
     return Done();
@@ -222,7 +238,7 @@ class ModelLoader {
       const ops::GraphValue& value = graph_.values[v];
       if (value.kind == ops::GraphValue::kConstant) continue;
       if (written ? value.output : value.kind == ops::GraphValue::kInput) {
-        model_->given.push_back({static_cast<int>(v), written});
+        model_->given.push_back({static_cast<int>(v), written, size_of(value.type)});
       }
     }
   }
@@ -285,7 +301,7 @@ class ModelLoader {
       const int v = group.reads[i];
       if (value(v).kind != ops::GraphValue::kConstant) continue;
       const std::string name = call.kernel->plan.params[i].name;
-      auto more = bind_constant(call.kernel, bound ? *bound : BoundState(), name, constants_.at(v));
+      auto more = bind_weight(call.kernel, bound ? *bound : BoundState(), name, constants_.at(v));
       if (!more) {
         return Failure{more.failure().code,
                        fmt::format("weight `{}`: {}", value(v).name, more.failure().message)};
@@ -318,6 +334,22 @@ class ModelLoader {
       if (bytes > static_cast<double>(kMostBytes)) return {};
     }
     return dense_bytes(value(v).type, extents);
+  }
+
+  /// What kernels ask of the addresses of tensors that calls give.
+  void align_given() {
+    for (ModelParam& given : model_->given) {
+      for (const ModelCall& call : model_->calls) {
+        auto arg = call.args.begin();
+        for (const ParamPlan& p : call.kernel->plan.params) {
+          if (p.constant) continue;
+          if (homes_.of(*arg++) == given.value) given.align = std::max(given.align, p.align);
+        }
+      }
+      for (Param& p : model_->params) {
+        if (p.name == value(given.value).name) p.align = given.align;
+      }
+    }
   }
 
   /// Where values between steps lie. Those that the caller gives have their memory.

@@ -60,6 +60,20 @@ void Model::run(std::span<const NamedTensor> inputs, std::span<const NamedTensor
   value_or_raise(try_run(inputs, outputs, options));
 }
 
+Result<Done> Model::try_enqueue(std::span<const NamedTensor> inputs,
+                                std::span<const NamedTensor> outputs,
+                                const EnqueueOptions& options) const {
+  return state_->enqueue(inputs, outputs, options);
+}
+
+void Model::enqueue(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                    const EnqueueOptions& options) const {
+  value_or_raise(try_enqueue(inputs, outputs, options));
+}
+
+Result<Done> Model::try_wait(void* stream) const { return state_->wait(stream); }
+void Model::wait(void* stream) const { value_or_raise(try_wait(stream)); }
+
 const std::string& Model::text() const { return state_->text; }
 std::span<const Param> Model::params() const { return state_->params; }
 std::span<const ModelStep> Model::steps() const { return state_->steps; }

@@ -14,6 +14,8 @@
 
 namespace hone::runtime {
 
+class DeviceModel;
+
 /// The most dims that calls tell, and the most tensors that they give: a call has them on its
 /// stack. Chosen: a few KB (not measured).
 inline constexpr size_t kMostModelDims = 32, kMostModelGiven = 256;
@@ -35,6 +37,7 @@ struct ModelValue {
 struct ModelParam {
   int value = 0;
   bool written = false;
+  int64_t align = 1;  ///< bytes, of its address where kernels read or write it
 };
 
 /// One kernel of a model.
@@ -60,6 +63,7 @@ struct ModelState {
   std::vector<ModelStep> steps;
   ModelMemory memory;
   std::shared_ptr<Services> services;
+  std::shared_ptr<const DeviceModel> device;  ///< where it runs on a GPU
 
   /// Compiles a graph. Fails with what is wrong with its dims and weights, all at once.
   static Result<std::shared_ptr<const ModelState>> load(EngineState& engine,
@@ -70,6 +74,11 @@ struct ModelState {
                                                         ModelOptions options);
   Result<Done> run(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
                    const CallOptions& options) const;
+  /// Puts a call into a stream of the GPU; see Model::enqueue.
+  Result<Done> enqueue(std::span<const NamedTensor> inputs, std::span<const NamedTensor> outputs,
+                       const EnqueueOptions& options) const;
+  /// Waits for a stream; what became of the calls in it.
+  Result<Done> wait(void* stream) const;
 };
 
 /// The ranges of a graph's dims by `words`: `B=8 S=1..128`. Every dim has one.

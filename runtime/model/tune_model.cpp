@@ -100,6 +100,8 @@ class ModelTuner {
   /// Measures plans that differ in one thing, those first that should gain most, and goes on from
   /// what is faster. Each kernel that is new gets `each` of the budget.
   Result<Done> try_plans(milliseconds each) {
+    // The estimate knows CPUs.
+    if (engine_.target.is_cuda()) return Done();
     PlannedGraph plan{model_.graph, {}};
     auto groups = ops::parse_plan(model_.plan, model_.bound_dims, plan.graph);
     if (!groups) return Done();  // As where nodes do not share kernels.

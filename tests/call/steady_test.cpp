@@ -211,3 +211,33 @@ TEST_CASE(
     check(3, 1, [&] { staged.enqueue(options, whole(a), whole(y)); });
   }
 }
+
+TEST_CASE("steady: enqueueing a model allocates nothing and is one launch of a graph") {
+  using hone::tests::OnGpu;
+  const OnGpu gpu({{"HONE_GPU_RUN", "0"}});
+  hone::Engine engine = hone::tests::gpu_engine();
+  const hone::Device device = engine.device();
+  const hone::DeviceStream stream = device.stream();
+  const std::vector<float> w(64 * 64, 0.1f);
+  const hone::Model model = engine.load_graph(
+      "graph g(x: f32[B,64], const w: f32[64,64]) -> (y: f32[B,64]) { a = matmul(x, w); b = "
+      "softmax(a); y = matmul(b, w) }",
+      hone::ModelOptions{.dims = "B=1..8", .weights = {{"w", {w.data(), {64, 64}}}}});
+  const hone::DeviceBuffer x = device.allocate(8 * 256), y = device.allocate(8 * 256);
+  for (const int64_t batch : {8, 3}) {
+    const hone::NamedTensor in[] = {{"x", x.tensor<float>({batch, 64})}};
+    const hone::NamedTensor out[] = {{"y", y.tensor<float>({batch, 64})}};
+    hone::EnqueueOptions options;
+    options.stream = stream.handle();
+    const auto call = [&] { model.enqueue(in, out, options); };
+    call();  // launch by launch, and then the graph is made
+    call();
+    const int64_t calls = OnGpu::calls(), graphs = OnGpu::count("cuGraphLaunch");
+    call();
+    CHECK(OnGpu::count("cuGraphLaunch") - graphs == 1);
+    // Whose context the thread has, which may be changed and put back; whether the stream is
+    // captured; the launch.
+    CHECK(OnGpu::calls() - calls <= 5);
+    CHECK(allocations_of(call) == 0);
+  }
+}

@@ -65,7 +65,7 @@ void Batch::check() {
       return code_.run(c.source, launch, args, subject.dims());
     });
     // With sanitizers the interpreter takes longer than all else here; `diff` has it there.
-    const bool smoke = effort() == Effort::kSmoke;
+    const bool smoke = effort() == tests::Effort::kSmoke;
     const std::string interpreted = smoke ? "" : subject.check(c.nest, Subject::Launch());
     const std::string repro = c.problem->text + " | " + print(gpu()) + " | " + c.schedule.text();
     const bool forgiven = c.narrows && failed.starts_with("random data");

@@ -249,7 +249,7 @@ TEST_CASE("cuda memory: kernels compile with and without asynchronous copies") {
   int row = 0;
   for (const ByHand& r : kMemoryRows) {
     for (int sm : {75, 80, 90}) {
-      if (effort() == Effort::kSmoke && row++ % 4 != 0) continue;
+      if (effort() == tests::Effort::kSmoke && row++ % 4 != 0) continue;
       const bool tiles = r.schedule.find("tensorize") != std::string::npos;
       if (tiles && sm < 80) continue;
       if (!compiles_for(*nvrtc, sm)) continue;

@@ -3,7 +3,8 @@
 Fails where one that is imported differs, or fewer than N agree. --list names each and why it has no op.
 --known: all inputs are known at load. --symbolic: calls tell all dims of inputs, equal ones by one name.
 --data DIR: tests of another release, such as /usr/share/libonnx-testdata/data of Debian 13. --tiers FILE: counts by
-tier, from lines of `tier operator test` with tabs between."""
+tier, from lines of `tier operator test` with tabs between.
+HONE_TEST_TARGET says what to compile for, `cuda`."""
 import argparse
 import collections
 import os

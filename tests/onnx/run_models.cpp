@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ONNX's tests: each is a folder with a model, tensors that it is given, and those that it
 // makes. Prints a line for each: `pass`, `FAIL why` or `none why`, where there is no op for it.
+// HONE_TEST_TARGET says what to compile for, `cuda`; else this CPU.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -223,6 +225,7 @@ int main(int argc, char** argv) {
   hone::EngineOptions options;
   options.cache = ":memory:";
   options.threads = 1;
+  if (const char* target = std::getenv("HONE_TEST_TARGET")) options.target = target;
   hone::Engine engine(options);
   Mode mode;
   mode.known = argc > 1 && std::string_view(argv[1]) == "--known";

@@ -187,6 +187,9 @@ TEST_CASE("C models: nulls and what does not fit are statuses with a text") {
   CHECK(hone_model_run(nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr) == HONE_ERROR_ARGUMENT);
   CHECK(hone_engine_tune_model(m.engine.handle, nullptr, nullptr, nullptr, nullptr, nullptr) ==
         HONE_ERROR_ARGUMENT);
+  CHECK(hone_model_enqueue(nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr) ==
+        HONE_ERROR_ARGUMENT);
+  CHECK(hone_model_wait(nullptr, nullptr, nullptr) == HONE_ERROR_ARGUMENT);
   hone_model_destroy(nullptr);
   hone_model_memory(nullptr, nullptr);
   CHECK(std::string(hone_model_text(nullptr)).empty());
@@ -237,6 +240,19 @@ TEST_CASE("C models: calls check what they are given") {
   CHECK(hone_model_run(m.model, nullptr, 1, nullptr, 0, nullptr, nullptr) == HONE_ERROR_ARGUMENT);
   CHECK(m.run({m.input()}, {}) == HONE_ERROR_ARGUMENT);
   CHECK(m.error.find("the output `y: f32[B,4]` is missing") != std::string::npos);
+}
+
+TEST_CASE("C models: a model of a CPU is not put into a stream") {
+  LoadedModel m;
+  REQUIRE_MESSAGE(m.load(kGraph) == HONE_OK, m.error);
+  const hone_named_tensor in = m.input();
+  const std::vector<hone_named_tensor> out = m.outputs();
+  char* said = nullptr;
+  CHECK(hone_model_enqueue(m.model, &in, 1, out.data(), out.size(), nullptr, &said) ==
+        HONE_ERROR_UNSUPPORTED);
+  CHECK(std::string(said).find("only models on a GPU can be enqueued") != std::string::npos);
+  hone_free(said);
+  CHECK(hone_model_wait(m.model, nullptr, nullptr) == HONE_OK);
 }
 
 TEST_CASE("C models: a file is loaded by its name") {
