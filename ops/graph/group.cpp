@@ -14,6 +14,7 @@
 #include "ops/gradient/terms.h"
 #include "ops/graph/extent_range.h"
 #include "ops/graph/orders.h"
+#include "ops/replaced_dims.h"
 #include "ops/uses/known_ops.h"
 #include "ops/uses/written_tensors.h"
 
@@ -89,11 +90,16 @@ class GroupDims {
     return at == names_.end() ? std::nullopt : std::optional(name_term(at->second));
   }
 
-  /// A number that a statement says, `9` or `2*B`. Null where a dim in it has no name.
-  std::optional<Term> number(const Term& t) const {
+  /// A number that a statement says, `9`, `2*B`, or one made of its `indices`, which get other
+  /// names. Null where a dim in it has no name.
+  std::optional<Term> number(const Term& t,
+                             const std::map<std::string, std::string>& indices = {}) const {
     bool known = true;
     const Term out = replaced(t, [&](const Term& part) -> std::optional<Term> {
       if (part.kind != Term::kName) return {};
+      if (const auto index = indices.find(part.name); index != indices.end()) {
+        return name_term(index->second);
+      }
       const Expr e = with_fixed_dims(ir::make_dim(part.name), dims_);
       if (e->op == ir::Op::kInt) return whole_term(e->i);
       const auto at = names_.find(ir::print(e));
@@ -105,6 +111,18 @@ class GroupDims {
     });
     return known ? std::optional(out) : std::nullopt;
   }
+
+  /// What the dims are, those without a range left out.
+  std::vector<ir::Dim> ranges() const {
+    std::vector<ir::Dim> out;
+    for (const auto& [name, extent] : order_) {
+      const auto range = range_of_extent(extent, dims_);
+      if (range) out.push_back({name, std::max<int64_t>(range->lo, 0), range->hi, {}});
+    }
+    return out;
+  }
+
+  Expr fixed(const Expr& extent) const { return with_fixed_dims(extent, dims_); }
 
   /// The words that bind them; none where a dim of the graph has no range.
   std::optional<std::string> bindings() const {
@@ -135,9 +153,7 @@ class GroupDims {
   }
 
   Expr in_names(const Expr& e) const {
-    return ir::rewrite(e, [&](const Expr& x) -> Expr {
-      return x->op == ir::Op::kDim ? ir::make_dim(names_.at(ir::print(x))) : Expr();
-    });
+    return replaced_dims(e, [&](const std::string& name) { return ir::make_dim(names_.at(name)); });
   }
 
   const std::vector<ir::Dim>& dims_;
@@ -206,11 +222,11 @@ class GroupWriter {
 
   bool add(const GraphNode& node) {
     Statement s = node.use;
-    name_indices(s);
+    const std::map<std::string, std::string> indices = name_indices(s);
     s.value.name = own_name(node.op);
     bool known = true;
     const auto number = [&](Term& t) {
-      const auto in_names = dims_.number(t);
+      const auto in_names = dims_.number(t, indices);
       known &= in_names.has_value();
       if (in_names) t = *in_names;
     };
@@ -254,8 +270,9 @@ class GroupWriter {
     return d->name;
   }
 
-  /// Indices by their places, also in scalars: no name of the user's can be one of the group's.
-  static void name_indices(Statement& s) {
+  /// Indices by their places: no name of the user's can be one of the group's. What they are called
+  /// now, by their names.
+  static std::map<std::string, std::string> name_indices(Statement& s) {
     std::map<std::string, std::string> names;
     std::vector<Left*> lefts{&s};
     for (Left& left : s.also) lefts.push_back(&left);
@@ -266,12 +283,7 @@ class GroupWriter {
         left->indices[i].name = name;
       }
     }
-    for (Term& given : s.value.args) {
-      given = replaced(given, [&](const Term& t) -> std::optional<Term> {
-        const auto at = t.kind == Term::kName ? names.find(t.name) : names.end();
-        return at == names.end() ? std::nullopt : std::optional(name_term(at->second));
-      });
-    }
+    return names;
   }
 
   /// Ranges that a statement tells in the graph's dims stay, where the group has them. Else they
@@ -299,7 +311,9 @@ class GroupWriter {
     Diagnostics diagnostics(source);
     KnownOps ops(own_, ops_.library());
     const Graph inferred = graph_of(d_, ops, diagnostics);
-    if (inferred.nodes.size() != d_.statements.size()) return diagnostics.failure();
+    if (inferred.nodes.size() != d_.statements.size() || !as_in_graph(inferred)) {
+      return Failure{ErrorCode::kUnsupported, "shapes do not follow as in the graph"};
+    }
     for (Statement& s : d_.statements) {
       state_ranges(s, inferred);
       for (Left& left : s.also) state_ranges(left, inferred);
@@ -316,6 +330,26 @@ class GroupWriter {
       d_.args.push_back(std::move(a));
     }
     return Done();
+  }
+
+  /// Is all there, with the extents that the graph has where both are numbers?
+  bool as_in_graph(const Graph& inferred) const {
+    const std::vector<ir::Dim> dims = dims_.ranges();
+    for (const auto* side : {&borders_.makes, &borders_.within}) {
+      for (const int v : *side) {
+        const int at = inferred.find(names_.at(v));
+        if (at < 0) return false;
+        const std::vector<Expr>&here = inferred.values[static_cast<size_t>(at)].shape,
+              &there = value(v).shape;
+        if (here.size() != there.size()) return false;
+        for (size_t i = 0; i < here.size(); ++i) {
+          const Expr one = with_fixed_dims(here[i], dims), other = dims_.fixed(there[i]);
+          const bool numbers = one->op == ir::Op::kInt && other->op == ir::Op::kInt;
+          if (numbers && one->i != other->i) return false;
+        }
+      }
+    }
+    return true;
   }
 
   void state_outputs(Statement& s) {

@@ -8,6 +8,7 @@
 #include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
 #include "ops/graph/byte_factors.h"
+#include "ops/replaced_dims.h"
 #include "ops/stock.h"
 
 namespace hone::ops {
@@ -119,16 +120,17 @@ std::string OpDraft::input(int v, const std::vector<Term>& shape, const std::str
 ir::Expr OpDraft::extent(const Term& t) const {
   const ir::Expr e = index_expr(d, t);
   if (!e) return {};
-  bool known = true;
-  const ir::Expr out = ir::rewrite(e, [&](const ir::Expr& x) -> ir::Expr {
-    if (x->op != ir::Op::kDim && x->op != ir::Op::kVar) return {};
-    for (const auto& [name, value] : node_->numbers) {
-      if (name == x->name) return value;
-    }
-    known = false;
-    return {};
+  // Integer parameters are numbers like dims.
+  const ir::Expr in_dims = ir::rewrite(e, [](const ir::Expr& x) {
+    return x->op == ir::Op::kVar ? ir::make_dim(x->name) : ir::Expr();
   });
-  return known ? tidy(out) : ir::Expr();
+  const ir::Expr out = replaced_dims(in_dims, [&](const std::string& of_op) {
+    for (const auto& [name, value] : node_->numbers) {
+      if (name == of_op) return value;
+    }
+    return ir::Expr();
+  });
+  return out ? tidy(out) : ir::Expr();
 }
 
 /// What a node reads and takes, by the arguments of its op; false where a number is unknown.

@@ -72,10 +72,12 @@ class PlanReader {
         done[static_cast<size_t>(n)] = true;
       }
     }
-    const auto open = std::find(done.begin(), done.end(), false);
-    if (open == done.end()) return groups;
-    const GraphNode& node = graph_.nodes[static_cast<size_t>(open - done.begin())];
-    return wrong(fmt::format("the node `{}` is missing", print(node.use)));
+    for (size_t n = 0; n < done.size(); ++n) {
+      // What makes nothing that is read need not run.
+      if (done[n] || name_of_node(graph_.nodes[n]) < 0) continue;
+      return wrong(fmt::format("the node `{}` is missing", print(graph_.nodes[n].use)));
+    }
+    return groups;
   }
 
   /// `a@0,2,3,1`: the value, and the order of its dims.
@@ -120,7 +122,7 @@ std::string print_plan(const Graph& graph, const GraphGroups& groups) {
       const int v = name_of_node(graph.nodes[static_cast<size_t>(n)]);
       if (v >= 0) names.push_back(graph.values[static_cast<size_t>(v)].name);
     }
-    all.push_back(fmt::format("{}", fmt::join(names, "+")));
+    if (!names.empty()) all.push_back(fmt::format("{}", fmt::join(names, "+")));
   }
   for (const GraphValue& v : graph.values) {
     if (!v.order.empty()) orders.push_back(fmt::format("{}@{}", v.name, fmt::join(v.order, ",")));

@@ -9,6 +9,7 @@
 #include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
 #include "ops/graph/extent_range.h"
+#include "ops/replaced_dims.h"
 
 namespace hone::ops {
 namespace {
@@ -196,16 +197,15 @@ class Places {
 
   /// An index of the op in dims of the graph and loops.
   ir::Expr outside(const ir::Expr& index) const {
-    return ir::rewrite(index, [&](const ir::Expr& x) -> ir::Expr {
-      if (x->op == ir::Op::kVar) {
-        const auto at = loops_.find(x->name);
-        return at == loops_.end() ? ir::Expr() : ir::make_var(x->name, at->second);
-      }
-      if (x->op != ir::Op::kDim) return {};
+    const ir::Expr in_loops = ir::rewrite(index, [&](const ir::Expr& x) -> ir::Expr {
+      const auto at = x->op == ir::Op::kVar ? loops_.find(x->name) : loops_.end();
+      return at == loops_.end() ? ir::Expr() : ir::make_var(x->name, at->second);
+    });
+    return replaced_dims(in_loops, [&](const std::string& of_op) {
       for (const auto& [name, extent] : node_.numbers) {
-        if (name == x->name) return fixed(extent);
+        if (name == of_op) return fixed(extent);
       }
-      return {};
+      return ir::make_dim(of_op);
     });
   }
 

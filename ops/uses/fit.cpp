@@ -8,6 +8,7 @@
 #include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
 #include "ops/linear.h"
+#include "ops/replaced_dims.h"
 
 namespace hone::ops {
 
@@ -241,14 +242,11 @@ bool Fit::fill_batch() {
 
 /// A declared extent in the names of the user's op; null while one of them is not known.
 Expr Fit::in_users_dims(const Term& extent) const {
-  bool open = false;
-  const Expr e = ir::rewrite(extent_expr(extent), [&](const Expr& x) -> Expr {
-    if (x->op != ir::Op::kDim) return {};
-    const auto at = solved_.find(x->name);
-    open |= at == solved_.end();
+  const Expr e = replaced_dims(extent_expr(extent), [&](const std::string& name) {
+    const auto at = solved_.find(name);
     return at == solved_.end() ? Expr() : at->second;
   });
-  return open ? Expr() : tidy(e);
+  return e ? tidy(e) : Expr();
 }
 
 /// True where the extent tells one more dim: it stands by itself, or in a sum with what is known.
