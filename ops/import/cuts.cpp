@@ -175,10 +175,12 @@ std::string inside_of(const std::string& mode, const std::string& at, int64_t n,
   return fmt::format("min(({0})%{1}, {1} - ({0})%{1})", at, 2 * last);
 }
 
+const char* nothing_of(DType type) { return type == DType::kBool ? "false" : "0"; }
+
 /// What stands in a border: a number, or an element of input 2 whose declaration is added.
 std::string filling_of(const ImportNode& node, std::vector<ImportArgument>& arguments) {
   if (node.version() < 11) return import_number(node.number("value", 0));
-  if (!node.has(2)) return "0";
+  if (!node.has(2)) return nothing_of(node.input(0).type);
   const ImportValue& v = node.input(2);
   if (v.number) return import_number(*v.number);
   if (v.type != node.input(0).type || v.shape.size() > 1 ||
@@ -218,7 +220,7 @@ void import_pad(const ImportNode& node) {
   }
   std::vector<ImportArgument> arguments{{&x, "X", joined(in)}};
   // Of other modes nothing is outside.
-  const std::string filled = mode == "constant" ? filling_of(node, arguments) : "0";
+  const std::string filled = mode == "constant" ? filling_of(node, arguments) : nothing_of(x.type);
   node.importer().make(
       node, 0, x.type, shape, arguments, joined(out),
       fmt::format("Y[{}] = X[{}] else {}", joined(import_indices(shape)), joined(at), filled));

@@ -34,6 +34,13 @@ void import_affine_grid(const ImportNode& node) {
     throw Unsupported{fmt::format("functions of a grid of {} dims", dims)};
   }
   if (!is_float(theta.type)) throw Unsupported{"grids of integers"};
+  if (sizes[0].fixed() && theta.shape[0].fixed() && !(sizes[0] == theta.shape[0])) {
+    throw Unsupported{
+        fmt::format("{} grids of {} functions", sizes[0].text(), theta.shape[0].text())};
+  }
+  for (const ImportExtent& e : sizes) {
+    if (e.fixed() && e.times < 0) throw Unsupported{"sizes below 0"};
+  }
   const std::string type = theta.type == DType::kF64 ? "f64" : "f32";
   const bool corners = node.integer("align_corners", 0) != 0;
   ImportShape shape{theta.shape[0]};

@@ -111,7 +111,10 @@ std::string Importer::fresh_name(std::string_view wanted) {
     name += plain ? c : '_';
   }
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "v" + name;
-  if (is_reserved(name)) name += '_';
+  // Statements of the graph have indices of these names.
+  const bool index =
+      name[0] == 'i' && name.size() > 1 && name.find_first_not_of("0123456789", 1) == name.npos;
+  if (index || is_reserved(name)) name += '_';
   std::string unique = name;
   for (int i = 1; !names_.insert(unique).second; ++i) unique = fmt::format("{}_{}", name, i);
   return unique;
@@ -316,6 +319,8 @@ void Importer::enter(const onnx::Node& node, bool condition) {
   if (taken.size() != 1 || taken[0]->outputs.size() != node.outputs.size()) {
     throw Unsupported{"its branch is missing, or has other outputs"};
   }
+  // Names of a branch end with it.
+  auto outside = values_;
   for (const onnx::Tensor& t : taken[0]->initializers) {
     attempt(fmt::format("initializer `{}`", t.name), [&] { add_constant(t.name, t); });
   }
@@ -324,9 +329,9 @@ void Importer::enter(const onnx::Node& node, bool condition) {
     if (!needs(node.outputs[k])) continue;
     const ImportValue* made = find(taken[0]->outputs[k].name);
     if (!made) throw Unsupported{"no node makes what its branch gives", true};
-    ImportValue same = *made;
-    values_[std::string(node.outputs[k])] = std::move(same);
+    outside[std::string(node.outputs[k])] = *made;
   }
+  values_ = std::move(outside);
 }
 
 Result<ImportedGraph> Importer::run() {

@@ -152,7 +152,13 @@ Broadcast parameter_along(const ImportNode& node, const ImportValue& x, size_t i
   if (shape.size() == 1 && shape[0].is(1)) return {"1", "0"};
   const size_t axis = import_axis(node.integer("axis", 1), x.shape.size());
   const int64_t block = node.integer("block_size", 0);
-  if (block == 0 && shape.size() == 1) return broadcast_from(shape, axis, x.shape);
+  if (block == 0 && shape.size() == 1) {
+    if (shape[0].fixed() && x.shape[axis].fixed() && !(shape[0] == x.shape[axis])) {
+      throw Unsupported{fmt::format("{} scales or zero points of {} elements along axis {}",
+                                    shape[0].text(), x.shape[axis].text(), axis)};
+    }
+    return broadcast_from(shape, axis, x.shape);
+  }
   if (block < 1 || shape.size() != x.shape.size()) {
     throw Unsupported{
         fmt::format("scales or zero points of {} dims and blocks of {}", shape.size(), block)};

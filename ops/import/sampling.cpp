@@ -76,8 +76,12 @@ std::string grid_statements(const GridWords& words, const GridAxis& axis) {
   std::string text = fmt::format("{} = {}; ", axis.at("r"), raw);
   if (words.mode == "bicubic") {
     const std::string v = axis.tap("v", "t");
+    // ONNX moves places to the border before it weighs, where others move each of the four.
+    const std::string at = words.padding == "border"
+                               ? fmt::format("max(0, min({} - 1, {}))", axis.extent, axis.at("r"))
+                               : axis.at("r");
     text += fmt::format("{0} = floor({1}); {2} = abs({1} - {0} + 1 - cast<{3}>(t)); ", axis.at("f"),
-                        axis.at("r"), axis.tap("v", "t in 0..4"), words.type);
+                        at, axis.tap("v", "t in 0..4"), words.type);
     text += fmt::format(
         "{0} = select({1} <= 1, ({2}*{1} - {3})*{1}*{1} + 1, (({4}*{1} - {5})*{1} + {6})*{1} - "
         "{7}); ",
@@ -157,8 +161,11 @@ void import_grid_sample(const ImportNode& node) {
 /// Statements of the samples along one axis of each region: where they are, and their weights.
 std::string region_statements(const ImportNode& node, const GridAxis& axis,
                               const std::string& result, int64_t cells, int64_t samples) {
-  const bool half = node.version() >= 16 &&
-                    node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  const std::string places = node.text("coordinate_transformation_mode", "half_pixel");
+  if (places != "half_pixel" && places != "output_half_pixel") {
+    throw Unsupported{fmt::format("places of mode {}", places)};
+  }
+  const bool half = node.version() >= 16 && places == "half_pixel";
   const std::string scale = import_number(node.number("spatial_scale", 1)),
                     offset = half ? " - 0.5" : "";
   const auto end = [&](int part) { return fmt::format("(B[i0,{}]*{}{})", part, scale, offset); };

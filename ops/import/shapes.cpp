@@ -68,6 +68,10 @@ void import_range(const ImportNode& node) {
   const int64_t begin = node.known(0, "ends").at(0), end = node.known(1, "ends").at(0),
                 step = node.known(2, "steps").at(0);
   if (step == 0) throw Unsupported{"a step of 0"};
+  for (const int64_t v : {begin, end, step}) {
+    // What is known of integers ends there.
+    if (std::abs(v) >= kMostInteger) throw Unsupported{"a range of integers beyond 2^40"};
+  }
   const int64_t count = std::max<int64_t>((end - begin + step - (step > 0 ? 1 : -1)) / step, 0);
   if (count > kMostInRange) throw Unsupported{"a range of more than a million"};
   std::vector<int64_t> all;

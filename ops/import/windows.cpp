@@ -29,16 +29,17 @@ void pad_alike(ImportWindow& w, bool lower) {
 void count_results(ImportWindow& w, bool up) {
   const int64_t reach = import_product(w.taps - 1, w.dilation) + 1;
   if (!w.input.fixed()) {
-    if (up && w.stride != 1) import_fixed(w.input);
+    if (up && (w.stride != 1 || w.after >= reach)) import_fixed(w.input);
     w.results = w.results_over(w.input);
     w.padded = w.before > 0 || w.after > 0;
     return;
   }
   const int64_t n = w.input.times, room = n + w.before + w.after - reach;
   int64_t results = room < 0 ? 0 : room / w.stride + 1;
-  if (up && room >= 0 && room % w.stride != 0) {
-    // A last window that begins in the input or before it, not behind.
-    results += import_product(results, w.stride) < n + w.before ? 1 : 0;
+  if (up && room >= 0) {
+    if (room % w.stride != 0) ++results;
+    // None begins behind the input. One is left out, as shape inference does since release 1.16.
+    if (import_product(results - 1, w.stride) >= n + w.before) --results;
   }
   w.results = {results, ""};
   w.padded = w.before > 0 || import_product(results - 1, w.stride) + reach - w.before > n;
@@ -183,7 +184,20 @@ std::string taps_inside(const ImportWindow& w, const std::string& begin,
   return fmt::format("(min({}, {}) - max(0, {}))", w.taps, before(extent), before("0"));
 }
 
-/// With padding counted, the mean is over all taps, also those behind the padding.
+/// How many taps of a window lie in the input or its padding. The last window may end behind both.
+std::string taps_padded(const ImportWindow& w, const std::string& begin) {
+  const int64_t reach = import_product(w.taps - 1, w.dilation) + 1;
+  const bool open = !w.input.fixed();
+  const int64_t end = open ? 0 : w.input.times + w.after;
+  if (open || import_product(w.results.times - 1, w.stride) + reach - w.before <= end) {
+    return std::to_string(w.taps);
+  }
+  return fmt::format("min({}, ({} - ({}) + {})/{})", w.taps, end, begin, w.dilation - 1,
+                     w.dilation);
+}
+
+/// With padding counted, the mean is over the taps that lie in it too, but over none behind it.
+/// Release 1.18 of ONNX corrected a test of 1.17 that counted these.
 void import_average_pool(const ImportNode& node) {
   const ImportValue& x = node.input(0);
   const Pooling p = pooling_of(node, node.integers("kernel_shape", {}));
@@ -192,9 +206,9 @@ void import_average_pool(const ImportNode& node) {
   for (size_t i = 0; i < p.windows.size(); ++i) {
     const ImportWindow& w = p.windows[i];
     count += count.empty() ? "" : "*";
-    count += all ? std::to_string(w.taps)
-                 : taps_inside(w, w.position(import_index(kFirst + i), "0"),
-                               w.input_text(import_dim(kFirst + i)));
+    const std::string begin = w.position(import_index(kFirst + i), "0");
+    count +=
+        all ? taps_padded(w, begin) : taps_inside(w, begin, w.input_text(import_dim(kFirst + i)));
   }
   node.importer().make(
       node, 0, x.type, p.shape, {{&x, "X", p.input}}, p.result,
@@ -240,7 +254,7 @@ void import_norm_pool(const ImportNode& node) {
 
 void import_global_pool(const ImportNode& node) {
   const ImportValue& x = node.input(0);
-  if (x.shape.size() < kFirst) throw Unsupported{"its input has no dims to go over"};
+  if (x.shape.size() <= kFirst) throw Unsupported{"its input has no dims to go over"};
   ImportShape shape{x.shape[0], x.shape[1]};
   std::vector<std::string> in{"D0", "D1"}, out{"D0", "D1"}, at{"i0", "i1"}, over;
   std::string count;
@@ -309,9 +323,12 @@ std::vector<ImportWindow> import_windows(const ImportNode& node, const ImportVal
     if (w.taps < 1 || w.stride < 1 || w.dilation < 1 || w.before < 0 || w.after < 0) {
       throw Unsupported{"kernel, strides, dilations and pads are positive"};
     }
-    if (automatic == "VALID") w.before = w.after = 0;
-    if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+    if (automatic == "VALID") {
+      w.before = w.after = 0;
+    } else if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
       pad_alike(w, automatic == "SAME_LOWER");
+    } else if (automatic != "NOTSET" && !automatic.empty()) {
+      throw Unsupported{fmt::format("auto_pad of {}", automatic)};
     }
     count_results(w, node.integer("ceil_mode", 0) != 0);
   }

@@ -19,6 +19,8 @@ import importlib.util
 # the files have them wrapped.
 WRAPPED = "its results have wrapped, and QLinearMatMul saturates"
 KNOWN_WRONG = {f"test_qlinearmatmul_{rank}D_int8_{kind}": WRAPPED for rank in (2, 3) for kind in ("float16", "float32")}
+KNOWN_WRONG["test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True"] = \
+    "its mean divides by taps behind the padding; release 1.18 divides by those inside"
 
 
 def python_with_onnx():

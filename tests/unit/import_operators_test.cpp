@@ -235,4 +235,74 @@ TEST_CASE("import: of a branch that is known the nodes stand in the graph") {
   CHECK(says(open, "If `y`: its conditions are not known before a call"));
 }
 
+TEST_CASE("import: names of a branch end with it") {
+  onnx::Graph then;
+  then.initializers = {integers("k", {9})};
+  then.nodes = {node("Add", {"k", "k"}, {"p"})};
+  then.outputs = {tensor("p", {})};
+  onnx::Node branch = node("If", {"c"}, {"q"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    onnx::Attribute a;
+    a.name = name;
+    a.graphs = {then};
+    branch.attributes.push_back(a);
+  }
+  // Sizes are known, so text has what they are: 3 of the graph's k, 18 of the branch's.
+  const std::string told =
+      text_of(model({tensor("x", {1})},
+                    {node("Less", {"one", "two"}, {"c"}), branch, node("Add", {"k", "q"}, {"n"}),
+                     node("Expand", {"x", "n"}, {"y"})},
+                    "y", {integers("k", {3}), integers("one", {1}), integers("two", {2})}));
+  CHECK(says(told, "(y_out: f32[21])"));
+}
+
+TEST_CASE("import: windows end with the padding, and none begins behind the input") {
+  const auto pooled = [](const char* op, std::vector<int64_t> pads, int64_t stride, int64_t n) {
+    return text_of(model({tensor("x", {1, 1, n})},
+                         {node(op, {"x"}, {"y"},
+                               {{"kernel_shape", {2}},
+                                {"strides", {stride}},
+                                {"pads", pads},
+                                {"ceil_mode", {1}},
+                                {"count_include_pad", {1}}})},
+                         "y"));
+  };
+  CHECK(says(pooled("AveragePool", {0, 0}, 2, 5), "/cast<f32>(min(2, (5 - (2*i2) + 0)/1))"));
+  CHECK(says(pooled("AveragePool", {0, 0}, 2, 6), "/cast<f32>(2)"));
+  CHECK(says(pooled("MaxPool", {0, 3}, 3, 2), "(y_out: f32[1,1,1])"));
+  CHECK(says(pooled("MaxPool", {0, 1}, 2, 5), "(y_out: f32[1,1,3])"));
+  const auto word = [](onnx::Node n, std::string_view name, std::string_view value) {
+    return text_of(model({tensor("x", {1, 1, 5})}, {with_word(std::move(n), name, value)}, "y"));
+  };
+  CHECK(says(word(node("MaxPool", {"x"}, {"y"}, {{"kernel_shape", {2, 2}}}), "auto_pad", "SAME"),
+             "MaxPool `y`"));
+  CHECK(says(text_of(model({tensor("x", {2, 3})}, {node("GlobalMaxPool", {"x"}, {"y"})}, "y")),
+             "GlobalMaxPool `y`: its input has no dims to go over"));
+}
+
+TEST_CASE("import: tensors may have names of indices") {
+  const std::string told =
+      text_of(model({tensor("i0", {2, 3})}, {node("Abs", {"i0"}, {"i1"})}, "i1"));
+  CHECK(says(told, "graph onnx(i0_: f32[2,3]) -> (i1_out: f32[2,3])"));
+}
+
+TEST_CASE("import: borders of bools, ranges of large numbers, scales that do not fit") {
+  const auto padded = [](const char* mode) {
+    return text_of(model({typed(tensor("x", {3}), onnx::DataType::kBool)},
+                         {with_word(node("Pad", {"x", "pads"}, {"y"}), "mode", mode)}, "y",
+                         {integers("pads", {1, 1})}));
+  };
+  CHECK(says(padded("constant"), "Y[i0] = X[i0 - 1] else false"));
+  CHECK(says(padded("edge"), "else false"));
+  const int64_t large = int64_t{1} << 50;
+  CHECK(says(
+      text_of(model({tensor("x", {1})},
+                    {node("Range", {"a", "b", "c"}, {"r"}), node("Expand", {"x", "r"}, {"y"})}, "y",
+                    {integers("a", {large}), integers("b", {large + 3}), integers("c", {1})})),
+      "Range `r`: a range of integers beyond 2^40"));
+  CHECK(says(text_of(model({typed(tensor("x", {2, 5}), onnx::DataType::kUint8), tensor("s", {3})},
+                           {node("DequantizeLinear", {"x", "s"}, {"y"}, {{"axis", {1}}})}, "y")),
+             "DequantizeLinear `y`: 3 scales or zero points of 5 elements along axis 1"));
+}
+
 }  // namespace hone::tests::models
