@@ -40,7 +40,7 @@ struct ModelOptions {
   /// Inputs of a model of ONNX whose values are known now, such as shapes and axes that the file
   /// takes for inputs. Calls leave them out.
   std::vector<NamedTensor> known = {};
-  /// Whether nodes may share a kernel; else each has its own.
+  /// Whether nodes may share a kernel; else each has its own, but where `plan` says otherwise.
   bool fuse = true;
   /// How the graph runs, as Model::plan has it. Empty: as tuning found, else by the rules.
   std::string plan = {};
@@ -56,7 +56,9 @@ struct ModelStep {
 
 /// Bytes that a model takes, besides code.
 struct ModelMemory {
-  int64_t weights = 0;     ///< copied or packed for each kernel that reads one, shared by all calls
+  /// Copied or packed for each kernel that reads one, shared by all calls. What another model of
+  /// the engine has, of the same elements and packed alike, is shared with it and not counted.
+  int64_t weights = 0;
   int64_t values = 0;      ///< of a call: tensors between steps, which share memory
   int64_t values_sum = 0;  ///< of these tensors if none shared memory
   int64_t workspace = 0;   ///< of a call: the largest of its kernels

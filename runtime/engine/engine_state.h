@@ -12,6 +12,7 @@
 #include "ops/op.h"
 #include "runtime/cache/cache.h"
 #include "runtime/engine/build.h"
+#include "runtime/engine/shared_weights.h"
 
 namespace hone::runtime {
 
@@ -31,6 +32,7 @@ struct EngineState {
   std::shared_ptr<Services> services;
   std::unique_ptr<Cache> cache;
   std::unique_ptr<GpuCompiler> compiler;  ///< where kernels run on a GPU
+  SharedWeights weights;
 
   /// The engine that the options describe.
   static Result<std::shared_ptr<EngineState>> create(EngineOptions options);

@@ -13,7 +13,7 @@ std::string flaw_of(const Record& r, EngineState& engine) {
   const auto target = ir::parse_target(r.key.target, {});
   if (!target) return target.failure().message;
   // Plans name nodes of graphs, which are not here.
-  if (names_graph(r.key.problem)) return "";
+  if (names_graph(r.key.problem)) return r.median_us > 0 ? "" : "a plan without a time";
   auto problem = engine.parse(r.key.problem);
   if (!problem) return problem.failure().message;
   if (problem->text != r.key.problem) {

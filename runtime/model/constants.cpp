@@ -70,6 +70,15 @@ Result<Constants> Constants::take(const ops::Graph& graph, const ModelOptions& o
   return Failure{ErrorCode::kArgument, fmt::format("weights of `{}`:{}", graph.name, wrong)};
 }
 
+std::optional<std::span<const std::byte>> Constants::bytes(int v) const {
+  const TensorRef& t = at(v);
+  std::vector<int64_t> extents;
+  for (int i = 0; i < t.rank(); ++i) extents.push_back(t.extent(i));
+  if (!is_dense(t, extents)) return {};
+  return std::span(static_cast<const std::byte*>(t.data()),
+                   static_cast<size_t>(dense_bytes(t.type(), extents)));
+}
+
 ops::KnownBytes Constants::known_bytes(const ops::Graph& graph) const {
   ops::KnownBytes out(graph.values.size());
   for (const auto& [v, t] : tensors_) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "include/hone/model.h"
@@ -20,6 +22,9 @@ class Constants {
 
   /// Of a value that is one.
   const TensorRef& at(int v) const { return tensors_.at(v); }
+
+  /// The elements of a value that is one; none where they do not lie densely.
+  std::optional<std::span<const std::byte>> bytes(int v) const;
 
   /// Of small constants of 8 bits.
   ops::KnownBytes known_bytes(const ops::Graph& graph) const;

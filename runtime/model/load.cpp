@@ -19,6 +19,7 @@
 #include "runtime/model/layout.h"
 #include "runtime/model/model_state.h"
 #include "runtime/model/plan_record.h"
+#include "runtime/model/weight_binder.h"
 #include "runtime/threads/at_once.h"
 
 namespace hone::runtime {
@@ -72,6 +73,7 @@ class ModelLoader {
     model_->text = graph_.text;
     model_->key = plan_key(engine_, graph_, dims_);
     model_->bound_dims = dims_;
+    model_->fused = options_.fuse;
     for (const ir::Dim& d : dims_) {
       if (d.lo != d.hi) model_->dims.push_back(d);
     }
@@ -99,6 +101,7 @@ class ModelLoader {
     auto all = groups();
     if (!all) return all.failure();
     compile(*all);
+    weights_.emplace(engine_, graph_, constants_);
     for (std::vector<int>& nodes : *all) {
       if (nodes.size() == 1 && shares_memory(nodes[0])) {
         ran_.push_back(std::move(nodes));
@@ -108,6 +111,7 @@ class ModelLoader {
     }
     if (auto f = plan(); !f) return f.failure();
     align_given();
+    model_->memory.weights = weights_->bytes();
     model_->plan = ops::print_plan(graph_, ran_);
     model_->graph = std::move(graph_);
     if (auto f = add_device(); !f) return f.failure();
@@ -132,8 +136,8 @@ class ModelLoader {
   Result<ops::GraphGroups> groups() {
     if (!options_.plan.empty()) return ops::parse_plan(options_.plan, dims_, graph_);
     if (!options_.fuse) return ops::single_groups(graph_);
-    if (const auto kept = recorded_plan(engine_, model_->key)) {
-      auto groups = ops::parse_plan(*kept, dims_, graph_);
+    for (const std::string& kept : recorded_plans(engine_, model_->key)) {
+      auto groups = ops::parse_plan(kept, dims_, graph_);
       if (groups) return groups;
       engine_.services->tell_once(Event::kNotice,
                                   "a recorded plan is left out: " + groups.failure().message);
@@ -266,10 +270,13 @@ class ModelLoader {
     if (!group && nodes.size() > 1) return add_apart(nodes);
     if (!group) return in_node(group.failure(), nodes[0]);
     auto kernel = engine_.compile(group->problem, CompileOptions(), drafts_->known(group->problem));
+    if (!kernel && nodes.size() > 1) return add_apart(nodes);
     if (!kernel) return in_node(kernel.failure(), nodes[0]);
     ModelCall call;
     call.kernel = *kernel;
-    if (auto f = bind_weights(*group, call); !f) return in_node(f.failure(), nodes[0]);
+    auto bound = weights_->bind(*group, call.kernel);
+    if (!bound) return in_node(bound.failure(), nodes[0]);
+    call.bound = *std::move(bound);
     for (const auto* side : {&group->reads, &group->makes}) {
       for (const int v : *side) {
         if (value(v).kind != ops::GraphValue::kConstant) call.args.push_back(v);
@@ -293,24 +300,6 @@ class ModelLoader {
     const ops::GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
     failure.message = fmt::format("in `{}`: {}", print(node.use), failure.message);
     return failure;
-  }
-
-  Result<Done> bind_weights(const ops::Group& group, ModelCall& call) {
-    std::shared_ptr<const BoundState> bound;
-    for (size_t i = 0; i < group.reads.size(); ++i) {
-      const int v = group.reads[i];
-      if (value(v).kind != ops::GraphValue::kConstant) continue;
-      const std::string name = call.kernel->plan.params[i].name;
-      auto more = bind_weight(call.kernel, bound ? *bound : BoundState(), name, constants_.at(v));
-      if (!more) {
-        return Failure{more.failure().code,
-                       fmt::format("weight `{}`: {}", value(v).name, more.failure().message)};
-      }
-      bound = std::move(*more);
-    }
-    if (bound) model_->memory.weights += bound->bytes;
-    call.bound = std::move(bound);
-    return Done();
   }
 
   void add_step(const ops::Group& group, const ModelCall& call) {
@@ -397,6 +386,7 @@ class ModelLoader {
   std::vector<ir::Dim> dims_;
   std::optional<KernelDrafts> drafts_;
   Constants constants_;
+  std::optional<WeightBinder> weights_;
   Homes homes_;
   ops::GraphGroups ran_;  ///< groups that came to be, in their order
   /// Held until calls have them, as the engine keeps what somebody holds.

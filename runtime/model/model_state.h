@@ -53,6 +53,7 @@ struct ModelState {
   std::string text;
   Key key;                          ///< of records of its plan
   std::string plan;                 ///< how `graph` runs; see ops/graph/plan.h
+  bool fused = true;                ///< as ModelOptions::fuse
   ops::Graph graph;                 ///< as it runs: without what was computed at load
   std::vector<ir::Dim> bound_dims;  ///< all of the graph's
   std::vector<ir::Dim> dims;        ///< those that calls tell

@@ -15,13 +15,13 @@ Key plan_key(const EngineState& engine, const ops::Graph& graph, const std::vect
   return engine.key_of(fmt::format("graph {} {}{}", graph.name, text_hash({graph.text}), words));
 }
 
-std::optional<std::string> recorded_plan(EngineState& engine, const Key& key) {
-  if (auto best = engine.cache->best(key)) return std::move(best->schedule);
-  // Of the same graph on another machine; its kernels are adapted likewise.
-  for (Record& near : engine.cache->near(key)) {
-    if (near.key.problem == key.problem) return std::move(near.schedule);
+std::vector<std::string> recorded_plans(EngineState& engine, const Key& key) {
+  std::vector<std::string> plans;
+  for (Record& r : engine.cache->good(key)) plans.push_back(std::move(r.schedule));
+  for (Record& r : engine.cache->near(key)) {
+    if (r.key.problem == key.problem) plans.push_back(std::move(r.schedule));
   }
-  return {};
+  return plans;
 }
 
 }  // namespace hone::runtime

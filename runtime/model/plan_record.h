@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,8 @@ namespace hone::runtime {
 /// schedule of such a record is a plan; see ops/graph/plan.h.
 Key plan_key(const EngineState& engine, const ops::Graph& graph, const std::vector<ir::Dim>& dims);
 
-/// The plan that tuning kept for a graph here, else elsewhere.
-std::optional<std::string> recorded_plan(EngineState& engine, const Key& key);
+/// The plans that tuning kept for a graph, the fastest here first, then those of other machines.
+/// The weights have a say in what a graph becomes, so that one may not fit.
+std::vector<std::string> recorded_plans(EngineState& engine, const Key& key);
 
 }  // namespace hone::runtime

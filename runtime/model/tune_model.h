@@ -32,6 +32,8 @@ struct TunedModel {
   std::vector<TunedKernel> kernels;  ///< of the plan
   std::vector<TriedChange> changes;
   std::string plan;  ///< see ops/graph/plan.h
+  /// Of a call's kernels together: of the model's own plan untuned, and of this one.
+  double default_us = 0, time_us = 0;
 };
 
 /// Searches schedules for the kernels of a model and keeps the best in the cache: the next load

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -83,6 +84,52 @@ std::string error_of(const hone::Result<hone::Done>& done) {
 }
 
 }  // namespace
+
+TEST_CASE("model: weights that another model has packed alike are shared with it") {
+  Engine engine(hone::EngineOptions{.cache = ":memory:", .threads = 1});
+  Perceptron p;
+  const std::vector<float> x = numbers(7 * 20, 5);
+  const auto load = [&](const char* dims) {
+    return engine.load_graph(kPerceptron, ModelOptions{.dims = dims, .weights = p.weights()});
+  };
+  const auto check = [&](const Model& model) {
+    std::vector<float> y(7 * 10);
+    model({{"x", {x.data(), {7, 20}}}}, {{"y", {y.data(), {7, 10}}}});
+    const std::vector<float> expected = p.answer(x, 7);
+    for (size_t i = 0; i < y.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+  };
+  std::optional<Model> first = load("B=1..9");
+  const int64_t all = first->memory().weights, used = engine.memory().used;
+  CHECK(all > 0);
+  const Model second = load("B=1..9"), third = load("B=1..16");
+  CHECK(second.memory().weights == 0);
+  CHECK(third.memory().weights < all);
+  CHECK(engine.memory().used <= used + third.memory().weights);
+  first.reset();
+  check(second);
+  check(third);
+  // Other elements are other weights.
+  p.w1[5] += 1;
+  const Model other = load("B=1..9");
+  CHECK(other.memory().weights > 0);
+  check(other);
+}
+
+TEST_CASE("model: two kernels of one weight share what is packed alike") {
+  Engine engine(hone::EngineOptions{.cache = ":memory:", .threads = 1});
+  const std::vector<float> w = numbers(64 * 64, 3);
+  const auto weights_of = [&](const char* second) {
+    const std::string text = fmt::format(
+        "graph g(x: f32[8,64], const w: f32[64,64]{}) -> (y) {{ a = matmul(x, w); b = softmax(a); "
+        "y = matmul(b, {}) }}",
+        *second == 'v' ? ", const v: f32[64,64]" : "", second);
+    std::vector<NamedTensor> given{{"w", {w.data(), {64, 64}}}};
+    std::vector<float> v = numbers(64 * 64, 4);
+    if (*second == 'v') given.push_back({"v", {v.data(), {64, 64}}});
+    return engine.load_graph(text, ModelOptions{.weights = given}).memory().weights;
+  };
+  CHECK(weights_of("v") == 2 * weights_of("w"));
+}
 
 TEST_CASE("model: a graph is loaded once and run for any batch of its range") {
   Engine engine(hone::EngineOptions{.cache = ":memory:"});

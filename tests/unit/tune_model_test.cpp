@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -66,5 +67,41 @@ TEST_CASE("model: tuning tries other plans, and the next load takes what it foun
   CHECK(next->calls.size() == tuned->kernels.size());
   for (const hone::runtime::ModelCall& call : next->calls) {
     CHECK(call.kernel->source == hone::Source::kTuned);
+  }
+}
+
+TEST_CASE("model: tuning that is stopped keeps what it measured") {
+  auto engine = *hone::runtime::EngineState::create({.cache = ":memory:", .threads = 1});
+  const auto graph = *hone::ops::parse_graph(
+      "graph g(x: f32[64,64]) -> (y) { a = relu(x); b = softmax(a); y = matmul(b, x) }");
+  const auto model = *hone::runtime::ModelState::load(*engine, graph, ModelOptions());
+  std::stop_source stop;
+  hone::TuneOptions options{.budget = std::chrono::seconds(20)};
+  options.stop = stop.get_token();
+  const auto tuned = hone::runtime::tune_model(
+      *engine, *model, options, [&](const hone::runtime::TunedKernel&) { stop.request_stop(); });
+  REQUIRE(tuned);
+  CHECK(tuned->kernels.size() == 1);
+  CHECK(tuned->kernels[0].result.time_us > 0);
+  // Of a plan in part there is no record.
+  CHECK(engine->cache->good(model->key).empty());
+  const auto none = hone::runtime::tune_model(*engine, *model, options);
+  CHECK((none || none.failure().code == hone::ErrorCode::kCancelled));
+}
+
+TEST_CASE("model: tuning without a budget does its trials, and tries no plans") {
+  auto engine = *hone::runtime::EngineState::create({.cache = ":memory:", .threads = 1});
+  const auto graph =
+      *hone::ops::parse_graph("graph g(x: f32[64,64]) -> (y) { a = softmax(x); y = softmax(a) }");
+  for (const bool fuse : {true, false}) {
+    const auto model = *hone::runtime::ModelState::load(*engine, graph, ModelOptions{.fuse = fuse});
+    const auto tuned = hone::runtime::tune_model(
+        *engine, *model,
+        hone::TuneOptions{.budget = std::chrono::milliseconds(0), .trials = 3, .again = true});
+    REQUIRE(tuned);
+    CHECK(tuned->changes.empty());
+    for (const hone::runtime::TunedKernel& k : tuned->kernels) {
+      CHECK(k.result.end == hone::TuneEnd::kTrials);
+    }
   }
 }
