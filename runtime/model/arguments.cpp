@@ -200,7 +200,7 @@ TensorRef ModelArguments::tensor(int v, std::byte* block) const {
   std::array<int64_t, TensorRef::kMaxRank> extents;
   for (size_t i = 0; i < at.shape.size(); ++i) extents[i] = extent(at, i);
   const ModelValue& home = value(at.home);
-  void* data = block + home.offset;
+  void* data = home.offset < 0 ? nullptr : block + home.offset;
   bool written = true;
   for (size_t i = 0; home.offset < 0 && i < model_.given.size(); ++i) {
     if (model_.given[i].value != at.home) continue;
