@@ -30,7 +30,9 @@ struct GraphValue {
   DType type = DType::kF32;
   std::vector<ir::Expr> shape;  ///< over dims of the graph
   std::vector<int> order;       ///< of dims in memory, the outermost first; empty: as they stand
-  std::vector<int> readers;     ///< nodes, in their order
+  /// Elements between neighbours along each dim, where it lies in rows of another value; else none.
+  std::vector<int64_t> strides;
+  std::vector<int> readers;  ///< nodes, in their order
 };
 
 /// The use of an op.

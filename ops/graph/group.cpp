@@ -201,7 +201,7 @@ class GroupWriter {
     for (const Op& op : own_.ops) text += op.text() + " ";
     const Result<Op>& op = ops_.parse(text + print(d_));
     if (!op) return op.failure();
-    return make_problem(*op, *bindings + constants() + orders(), ops_.library());
+    return make_problem(*op, *bindings + constants() + layouts(), ops_.library());
   }
 
  private:
@@ -382,12 +382,11 @@ class GroupWriter {
     return text;
   }
 
-  std::string orders() const {
+  std::string layouts() const {
     std::string text;
     for (const auto* side : {&borders_.reads, &borders_.makes}) {
       for (const int v : *side) {
-        if (value(v).order.empty()) continue;
-        text += " " + order_word(*d_.arg(names_.at(v)), value(v).order);
+        text += " " + layout_word(*d_.arg(names_.at(v)), value(v));
       }
     }
     return text;
@@ -421,18 +420,18 @@ Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
     words += binding_text(name, *range);
   }
   for (const auto& [name, type] : node.types) words += fmt::format(" {}={}", name, name_of(type));
-  std::string orders;
+  std::string layouts;
   size_t read = 0, made = 0;
   for (const Argument& a : d.args) {
     const bool result = a.role == ir::Role::kOutput;
     if (!result && a.role != ir::Role::kInput) continue;
     const int v = result ? node.makes[made++] : node.reads[read++];
     const GraphValue& value = graph.values[static_cast<size_t>(v)];
-    if (!value.order.empty()) orders += " " + order_word(a, value.order);
+    layouts += " " + layout_word(a, value);
     if (value.kind != GraphValue::kConstant) continue;
     constants += (constants.empty() ? " const=" : ",") + a.name;
   }
-  return make_problem(node.op, words + constants + orders, library);
+  return make_problem(node.op, words + constants + layouts, library);
 }
 
 const Result<Op>& GroupOps::parse(const std::string& text) {

@@ -122,7 +122,10 @@ void set_orders(Graph& graph, const std::vector<int>& values, bool last) {
   }
 }
 
-std::string order_word(const Argument& a, const std::vector<int>& order) {
+std::string layout_word(const Argument& a, const GraphValue& value) {
+  if (!value.strides.empty()) {
+    return fmt::format("{}.stride=({})", a.name, fmt::join(value.strides, ","));
+  }
   const auto name = [&](int d) {
     const Term& extent = a.shape[static_cast<size_t>(d)];
     const auto same = std::count_if(a.shape.begin(), a.shape.end(), [&](const Term& t) {
@@ -130,9 +133,9 @@ std::string order_word(const Argument& a, const std::vector<int>& order) {
     });
     return extent.kind == Term::kName && same == 1 ? extent.name : fmt::format("d{}", d);
   };
-  std::string text = a.name + "@";
-  for (size_t i = 0; i < order.size(); ++i) text += (i > 0 ? "," : "") + name(order[i]);
-  return text;
+  std::vector<std::string> names;
+  for (const int d : value.order) names.push_back(name(d));
+  return names.empty() ? "" : fmt::format("{}@{}", a.name, fmt::join(names, ","));
 }
 
 }  // namespace hone::ops

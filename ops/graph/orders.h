@@ -25,7 +25,8 @@ std::vector<int> channels_last(size_t rank);
 /// Has values with channels last in memory, or as their dims stand.
 void set_orders(Graph& graph, const std::vector<int>& values, bool last);
 
-/// `W@K,N`: the word by which a problem has a tensor in that order.
-std::string order_word(const Argument& a, const std::vector<int>& order);
+/// `W@K,N` or `W.stride=(1,64)`: the word by which a problem has a tensor as a value lies in
+/// memory. Empty where that is dense and dims are as they stand.
+std::string layout_word(const Argument& a, const GraphValue& value);
 
 }  // namespace hone::ops

@@ -5,11 +5,8 @@
 #include <map>
 #include <set>
 
-#include "jit/ir/facts.h"
-#include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
-#include "ops/graph/extent_range.h"
-#include "ops/replaced_dims.h"
+#include "ops/graph/places.h"
 
 namespace hone::ops {
 namespace {
@@ -154,68 +151,6 @@ int moved_by_indices(const GraphNode& node) {
   const int moved = moved_argument(node);
   return node.reads.size() == 1 ? moved : -1;
 }
-
-namespace {
-
-/// Places in memory, as polynomials of a statement's indices.
-class Places {
- public:
-  Places(const GraphNode& node, const std::vector<ir::Dim>& dims) : node_(node), dims_(dims) {
-    for (const ir::Dim& d : dims) facts_.define_dim(d.name, d.lo, d.hi);
-    const Statement& s = node.op.definition->statements[0];
-    for (size_t i = 0; i < s.indices.size(); ++i) loops_[s.indices[i].name] = static_cast<int>(i);
-  }
-
-  ir::Poly elements(const std::vector<ir::Expr>& shape) const {
-    ir::Poly all = 1;
-    for (const ir::Expr& extent : shape) all = all * ir::Poly::of(fixed(extent), &facts_);
-    return all;
-  }
-
-  /// Loops go over the dims of `shape`.
-  void define_loops(const std::vector<ir::Expr>& shape) {
-    for (size_t i = 0; i < shape.size(); ++i) {
-      facts_.define_loop(static_cast<int>(i), 0, ir::Poly::of(fixed(shape[i]), &facts_));
-    }
-  }
-
-  /// The place of the element at `indices`; nothing where one is no number of indices and dims.
-  std::optional<ir::Poly> of(const std::vector<ir::Expr>& shape,
-                             const std::vector<Term>& indices) const {
-    ir::Poly place = 0;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const ir::Expr index = index_expr(*node_.op.definition, indices[d]);
-      if (!index) return {};
-      place =
-          place * ir::Poly::of(fixed(shape[d]), &facts_) + ir::Poly::of(outside(index), &facts_);
-    }
-    return place;
-  }
-
- private:
-  ir::Expr fixed(const ir::Expr& extent) const { return with_fixed_dims(extent, dims_); }
-
-  /// An index of the op in dims of the graph and loops.
-  ir::Expr outside(const ir::Expr& index) const {
-    const ir::Expr in_loops = ir::rewrite(index, [&](const ir::Expr& x) -> ir::Expr {
-      const auto at = x->op == ir::Op::kVar ? loops_.find(x->name) : loops_.end();
-      return at == loops_.end() ? ir::Expr() : ir::make_var(x->name, at->second);
-    });
-    return replaced_dims(in_loops, [&](const std::string& of_op) {
-      for (const auto& [name, extent] : node_.numbers) {
-        if (name == of_op) return fixed(extent);
-      }
-      return ir::make_dim(of_op);
-    });
-  }
-
-  const GraphNode& node_;
-  const std::vector<ir::Dim>& dims_;
-  ir::Facts facts_;
-  std::map<std::string, int> loops_;
-};
-
-}  // namespace
 
 bool is_view(const Graph& graph, const GraphNode& node, const std::vector<ir::Dim>& dims) {
   if (moved_by_indices(node) != 0) return false;

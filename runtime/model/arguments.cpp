@@ -207,7 +207,9 @@ TensorRef ModelArguments::tensor(int v, std::byte* block) const {
     data = data_[i];
     written = model_.given[i].written;
   }
+  if (at.at) data = static_cast<std::byte*>(data) + evaluate(at.at, dims()) * size_of(at.type);
   const std::span<const int64_t> shape(extents.data(), at.shape.size());
+  if (!at.strides.empty()) return TensorRef(data, at.type, shape, at.strides);
   if (!written) return TensorRef(static_cast<const void*>(data), at.type, shape);
   if (at.order.empty()) return TensorRef(data, at.type, shape);
   std::array<int64_t, TensorRef::kMaxRank> strides;

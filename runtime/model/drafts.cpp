@@ -11,7 +11,7 @@ namespace hone::runtime {
 
 const Result<ops::Group>& KernelDrafts::group(const ops::Graph& graph,
                                               const std::vector<int>& nodes) {
-  std::vector<int> key = nodes;
+  std::vector<int64_t> key(nodes.begin(), nodes.end());
   for (const int n : nodes) {
     const ops::GraphNode& node = graph.nodes[static_cast<size_t>(n)];
     for (const auto* side : {&node.reads, &node.makes}) {
@@ -19,8 +19,10 @@ const Result<ops::Group>& KernelDrafts::group(const ops::Graph& graph,
         // No node, dim or value has the number -1.
         key.push_back(-1);
         if (v < 0) continue;
-        const std::vector<int>& order = graph.values[static_cast<size_t>(v)].order;
-        key.insert(key.end(), order.begin(), order.end());
+        const ops::GraphValue& value = graph.values[static_cast<size_t>(v)];
+        key.insert(key.end(), value.order.begin(), value.order.end());
+        key.push_back(-1);
+        key.insert(key.end(), value.strides.begin(), value.strides.end());
       }
     }
   }

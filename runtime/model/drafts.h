@@ -29,7 +29,7 @@ class KernelDrafts {
 
   const ops::Library* library() const { return library_.get(); }
   /// Nodes of a graph as one problem; see ops::make_group. From the first call on the nodes and
-  /// values of the graph stay, orders of values aside.
+  /// values of the graph stay, but for how values lie in memory.
   const Result<ops::Group>& group(const ops::Graph& graph, const std::vector<int>& nodes);
   const KernelDraft& of(const ops::Problem& problem);
   /// Makes the drafts that are not there yet, over the engine's threads.
@@ -46,8 +46,9 @@ class KernelDrafts {
   EngineState& engine_;
   std::shared_ptr<const ops::Library> library_;
   ops::GroupOps ops_;
-  std::map<std::vector<int>, Result<ops::Group>> groups_;  ///< by nodes and orders of their values
-  std::map<std::string, KernelDraft> drafts_;              ///< by the problem's text
+  /// By nodes, and how their values lie.
+  std::map<std::vector<int64_t>, Result<ops::Group>> groups_;
+  std::map<std::string, KernelDraft> drafts_;  ///< by the problem's text
 };
 
 }  // namespace hone::runtime

@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "ops/gradient/index_terms.h"
 #include "ops/graph/extent_range.h"
 #include "ops/graph/fuse.h"
 #include "ops/graph/group.h"
+#include "ops/graph/homes.h"
 #include "ops/graph/passes.h"
 #include "ops/graph/plan.h"
-#include "ops/graph/reading.h"
 #include "runtime/model/constants.h"
 #include "runtime/model/device_model.h"
 #include "runtime/model/device_weights.h"
@@ -28,21 +27,6 @@ namespace {
 /// More than an address space has.
 /// Fixed by: 48 bits of addresses.
 constexpr int64_t kMostBytes = int64_t{1} << 48;
-
-/// In whose memory values lie: each in its own until it is moved to another's.
-class Homes {
- public:
-  explicit Homes(size_t values) : next_(values) { std::iota(next_.begin(), next_.end(), 0); }
-  int of(int v) const {
-    while (next_[static_cast<size_t>(v)] != v) v = next_[static_cast<size_t>(v)];
-    return v;
-  }
-  /// `v` lives nowhere else so far; what lies in its memory moves along.
-  void move(int v, int to) { next_[static_cast<size_t>(v)] = to; }
-
- private:
-  std::vector<int> next_;
-};
 
 /// Elements between neighbours along each dim; -1 where calls tell.
 std::vector<int64_t> dense_strides(DType type, const std::vector<Extent>& shape) {
@@ -62,7 +46,7 @@ std::vector<int64_t> dense_strides(DType type, const std::vector<Extent>& shape)
 class ModelLoader {
  public:
   ModelLoader(EngineState& engine, const ops::Graph& graph, const ModelOptions& options)
-      : engine_(engine), graph_(graph), options_(options), homes_(graph.values.size()) {}
+      : engine_(engine), graph_(graph), options_(options) {}
 
   Result<std::shared_ptr<const ModelState>> run() {
     auto dims = bind_dims(graph_, options_.dims);
@@ -100,12 +84,14 @@ class ModelLoader {
     if (auto f = simplify(); !f) return f.failure();
     auto all = groups();
     if (!all) return all.failure();
+    // Rows that begin anywhere would cost kernels on GPUs their wide accesses.
+    if (options_.fuse) homes_ = ops::find_homes(graph_, *all, dims_, estimates());
     compile(*all);
     weights_.emplace(engine_, graph_, constants_);
-    for (std::vector<int>& nodes : *all) {
-      if (nodes.size() == 1 && shares_memory(nodes[0])) {
-        ran_.push_back(std::move(nodes));
-      } else if (auto f = add_call(std::move(nodes)); !f) {
+    for (size_t i = 0; i < all->size(); ++i) {
+      if (in_memory(i)) {
+        ran_.push_back(std::move((*all)[i]));
+      } else if (auto f = add_call(std::move((*all)[i])); !f) {
         return f.failure();
       }
     }
@@ -152,7 +138,6 @@ class ModelLoader {
     ops::KnownBytes known = constants_.known_bytes(graph_);
     graph_ = ops::without_unread(
         with_integers(ops::without_repeats(std::move(graph_)), dims_, std::move(known), *drafts_));
-    homes_ = Homes(graph_.values.size());
   }
 
   Result<Done> simplify() {
@@ -164,26 +149,8 @@ class ModelLoader {
     return Done();
   }
 
-  bool is_view(int n) const {
-    return options_.fuse && ops::is_view(graph_, graph_.nodes[static_cast<size_t>(n)], dims_);
-  }
-
-  /// Makes the result of a node lie where its argument does, if it is the same elements in the same
-  /// order. Of what the caller gives, one tensor alone can lie there.
-  bool shares_memory(int n) {
-    const ops::GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
-    if (!is_view(n)) return false;
-    const int from = homes_.of(node.reads[0]), made = node.makes[0];
-    if (value(from).kind == ops::GraphValue::kConstant) return false;
-    if (!value(made).output) {
-      homes_.move(made, from);
-    } else if (value(from).kind == ops::GraphValue::kMade && !value(from).output) {
-      homes_.move(from, made);
-    } else {
-      return false;
-    }
-    return true;
-  }
+  bool in_memory(size_t group) const { return options_.fuse && homes_.in_memory[group]; }
+  int home(int v) const { return options_.fuse ? homes_.values[static_cast<size_t>(v)].of : v; }
 
   /// A dim that calls tell stands by itself in the shape of an input.
   Result<Done> check_dims() const {
@@ -251,9 +218,9 @@ class ModelLoader {
   /// again where it is called for.
   void compile(const std::vector<std::vector<int>>& groups) {
     std::map<std::string_view, const ops::Problem*> problems;
-    for (const std::vector<int>& nodes : groups) {
-      if (nodes.size() == 1 && is_view(nodes[0])) continue;
-      const Result<ops::Group>& group = drafts_->group(graph_, nodes);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (in_memory(i)) continue;
+      const Result<ops::Group>& group = drafts_->group(graph_, groups[i]);
       if (group) problems.emplace(group->problem.text, &group->problem);
     }
     std::vector<const ops::Problem*> all;
@@ -332,7 +299,7 @@ class ModelLoader {
         auto arg = call.args.begin();
         for (const ParamPlan& p : call.kernel->plan.params) {
           if (p.constant) continue;
-          if (homes_.of(*arg++) == given.value) given.align = std::max(given.align, p.align);
+          if (home(*arg++) == given.value) given.align = std::max(given.align, p.align);
         }
       }
       for (Param& p : model_->params) {
@@ -349,7 +316,7 @@ class ModelLoader {
       const ModelCall& call = model_->calls[step];
       model_->memory.workspace = std::max(model_->memory.workspace, call.kernel->workspace_bytes());
       for (const int arg : call.args) {
-        const int v = homes_.of(arg);
+        const int v = home(arg);
         if (value(v).output || value(v).kind != ops::GraphValue::kMade) continue;
         const auto bytes = most_bytes(v);
         if (!bytes) {
@@ -363,8 +330,13 @@ class ModelLoader {
       }
     }
     for (size_t v = 0; v < model_->values.size(); ++v) {
-      model_->values[v].home = homes_.of(static_cast<int>(v));
-      model_->values[v].order = graph_.values[v].order;
+      ModelValue& value = model_->values[v];
+      value.home = home(static_cast<int>(v));
+      value.order = graph_.values[v].order;
+      value.strides = graph_.values[v].strides;
+      if (!options_.fuse || !homes_.values[v].at) continue;
+      const ir::Expr at = ops::with_fixed_dims(homes_.values[v].at, dims_);
+      value.at = number_dims(at, model_->dims);
     }
     const MemoryPlan plan = plan_memory(lifetimes);
     for (const auto& [v, i] : place) {
@@ -387,7 +359,7 @@ class ModelLoader {
   std::optional<KernelDrafts> drafts_;
   Constants constants_;
   std::optional<WeightBinder> weights_;
-  Homes homes_;
+  ops::Homes homes_;      ///< where nodes may share kernels
   ops::GraphGroups ran_;  ///< groups that came to be, in their order
   /// Held until calls have them, as the engine keeps what somebody holds.
   std::vector<std::shared_ptr<const KernelState>> kernels_;

@@ -24,9 +24,11 @@ inline constexpr size_t kMostModelDims = 32, kMostModelGiven = 256;
 struct ModelValue {
   std::string name;
   DType type = DType::kF32;
-  std::vector<ir::Expr> shape;  ///< over numbered dims
-  std::vector<int> order;       ///< of dims in memory, the outermost first; empty: as they stand
-  int home = -1;                ///< the value in whose memory it lies, itself or another
+  std::vector<ir::Expr> shape;   ///< over numbered dims
+  std::vector<int> order;        ///< of dims in memory, the outermost first; empty: as they stand
+  std::vector<int64_t> strides;  ///< per dim, in elements, where it is not dense; else none
+  int home = -1;                 ///< the value in whose memory it lies, itself or another
+  ir::Expr at;  ///< the element of that memory where it begins, over numbered dims; null: 0
   /// Of a home: where it lies in a call's block; -1: given by the caller, or inside a kernel.
   int64_t offset = -1;
   int64_t bytes = 0;          ///< there, at most

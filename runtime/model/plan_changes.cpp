@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "ops/graph/homes.h"
 #include "ops/graph/orders.h"
-#include "ops/graph/reading.h"
 
 namespace hone::runtime {
 namespace {
@@ -18,9 +18,9 @@ using ops::GraphGroups;
 class Changes {
  public:
   Changes(const PlannedGraph& plan, const std::vector<ir::Dim>& dims, KernelDrafts& drafts)
-      : plan_(plan), dims_(dims), drafts_(drafts), kernels_(kernels_of(plan, dims, drafts)) {
-    for (const std::vector<int>& group : plan.groups) {
-      texts_.push_back(text_of(plan.graph, group));
+      : plan_(plan), dims_(dims), drafts_(drafts), kernels_(kernels_of(plan, drafts)) {
+    for (size_t p = 0; p < plan.groups.size(); ++p) {
+      texts_.push_back(text_of(plan, p));
       if (!texts_.back().empty()) same_[texts_.back()].push_back(texts_.size() - 1);
     }
   }
@@ -42,9 +42,9 @@ class Changes {
   const ops::GraphNode& node(int n) const { return plan_.graph.nodes[static_cast<size_t>(n)]; }
 
   /// The problem of a group; empty: it has no kernel.
-  std::string text_of(const ops::Graph& graph, const std::vector<int>& nodes) {
-    if (nodes.size() == 1 && ops::is_view(graph, node(nodes[0]), dims_)) return "";
-    const auto& made = drafts_.group(graph, nodes);
+  std::string text_of(const PlannedGraph& plan, size_t place) {
+    if (plan.in_memory[place]) return "";
+    const auto& made = drafts_.group(plan.graph, plan.groups[place]);
     if (!made) return "";
     problems_.emplace(made->problem.text, &made->problem);
     return made->problem.text;
@@ -72,7 +72,7 @@ class Changes {
         groups.emplace_back(middle, nodes.end());
       }
       add(fmt::format("{} apart behind node {}", name_of(places[0], places.size()), at),
-          {plan_.graph, std::move(groups)});
+          PlannedGraph(plan_.graph, std::move(groups), dims_));
     }
   }
 
@@ -139,27 +139,26 @@ class Changes {
     }
     const auto& [maker, reader] = pairs[0];
     add(fmt::format("{} with {}", name_of(maker, 1), name_of(reader, pairs.size())),
-        {plan_.graph, std::move(groups)});
+        PlannedGraph(plan_.graph, std::move(groups), dims_));
   }
 
   void turn(const std::vector<int>& set) {
-    PlannedGraph other = plan_;
-    const ops::GraphValue& first = other.graph.values[static_cast<size_t>(set[0])];
+    ops::Graph other = plan_.graph;
+    const ops::GraphValue& first = other.values[static_cast<size_t>(set[0])];
     const bool last = first.order.empty();
     const std::string name = first.name;
-    ops::set_orders(other.graph, set, last);
+    ops::set_orders(other, set, last);
     add(fmt::format("{} and {} values more {}", name, set.size() - 1,
                     last ? "with channels last" : "as their dims stand"),
-        std::move(other));
+        PlannedGraph(std::move(other), plan_.groups, dims_));
   }
 
   void add(std::string what, PlannedGraph plan) {
-    for (const std::vector<int>& nodes : plan.groups) {
-      const bool view = nodes.size() == 1 && ops::is_view(plan.graph, node(nodes[0]), dims_);
-      if (!view && text_of(plan.graph, nodes).empty()) return;
+    for (size_t p = 0; p < plan.groups.size(); ++p) {
+      if (!plan.in_memory[p] && text_of(plan, p).empty()) return;
     }
     PlanChange change{std::move(what), std::move(plan), {}, {}};
-    change.come = kernels_of(change.plan, dims_, drafts_);
+    change.come = kernels_of(change.plan, drafts_);
     for (const auto& [text, count] : kernels_) {
       const auto at = change.come.find(text);
       const int stay = at == change.come.end() ? 0 : std::min(count, at->second);
@@ -181,13 +180,17 @@ class Changes {
 
 }  // namespace
 
-KernelCounts kernels_of(const PlannedGraph& plan, const std::vector<ir::Dim>& dims,
-                        KernelDrafts& drafts) {
+PlannedGraph::PlannedGraph(ops::Graph graph, ops::GraphGroups groups,
+                           const std::vector<ir::Dim>& dims)
+    : graph(std::move(graph)), groups(std::move(groups)) {
+  in_memory = ops::find_homes(this->graph, this->groups, dims, true).in_memory;
+}
+
+KernelCounts kernels_of(const PlannedGraph& plan, KernelDrafts& drafts) {
   KernelCounts counts;
-  for (const std::vector<int>& nodes : plan.groups) {
-    const ops::GraphNode& first = plan.graph.nodes[static_cast<size_t>(nodes[0])];
-    if (nodes.size() == 1 && ops::is_view(plan.graph, first, dims)) continue;
-    const auto& group = drafts.group(plan.graph, nodes);
+  for (size_t p = 0; p < plan.groups.size(); ++p) {
+    if (plan.in_memory[p]) continue;
+    const auto& group = drafts.group(plan.graph, plan.groups[p]);
     if (group) ++counts[group->problem.text];
   }
   return counts;

@@ -15,8 +15,12 @@ using KernelCounts = std::map<std::string, int>;
 
 /// A graph, and the groups of its nodes that run.
 struct PlannedGraph {
-  ops::Graph graph;  ///< with the orders of its values
+  /// Values of `graph` have their orders.
+  PlannedGraph(ops::Graph graph, ops::GraphGroups groups, const std::vector<ir::Dim>& dims);
+
+  ops::Graph graph;
   ops::GraphGroups groups;
+  std::vector<bool> in_memory;  ///< per group: it has no kernel; see ops::Homes
 };
 
 /// A plan that differs in one thing from another one.
@@ -26,9 +30,8 @@ struct PlanChange {
   KernelCounts gone, come;  ///< kernels of the other plan, and of this one in their place
 };
 
-/// The kernels of a plan. Nodes that only look at other memory have none.
-KernelCounts kernels_of(const PlannedGraph& plan, const std::vector<ir::Dim>& dims,
-                        KernelDrafts& drafts);
+/// The kernels of a plan.
+KernelCounts kernels_of(const PlannedGraph& plan, KernelDrafts& drafts);
 
 /// Plans near one: groups cut in two, pairs of groups joined, and the other order in memory for
 /// images that want one. What is done to a group is done to all that have its kernel. What the

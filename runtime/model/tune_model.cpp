@@ -126,11 +126,10 @@ class ModelTuner {
   void try_plans(milliseconds each) {
     // Nodes that do not share kernels have no plans, and the estimate knows CPUs.
     if (!model_.fused || engine_.target.is_cuda()) return;
-    PlannedGraph plan{model_.graph, {}};
-    auto groups = ops::parse_plan(model_.plan, model_.bound_dims, plan.graph);
+    ops::Graph graph = model_.graph;
+    auto groups = ops::parse_plan(model_.plan, model_.bound_dims, graph);
     if (!groups) return;
-    plan.groups = *std::move(groups);
-    plan_ = std::move(plan);
+    plan_.emplace(std::move(graph), *std::move(groups), model_.bound_dims);
     const auto end = Clock::now() + std::min(options_.budget, kLongest) / kPlanShare;
     std::set<std::pair<KernelCounts, KernelCounts>> known;
     while (!stopped() && Clock::now() < end && left() >= kShortest) {

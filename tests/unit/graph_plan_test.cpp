@@ -112,7 +112,7 @@ TEST_CASE("graph plan: changes cut, join and turn, and each can run") {
   REQUIRE(state);
   const std::vector<hone::ir::Dim> dims;
   hone::runtime::KernelDrafts drafts(dims, **state);
-  hone::runtime::PlannedGraph plan{net(), {{0, 1}, {2, 3}}};
+  const hone::runtime::PlannedGraph plan(net(), {{0, 1}, {2, 3}}, dims);
   const auto changes = hone::runtime::plan_changes(plan, dims, drafts);
   std::set<std::string> plans;
   const std::vector<float> expected = result_of(engine, "a c d y");

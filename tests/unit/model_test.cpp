@@ -296,6 +296,10 @@ std::string random_graph(unsigned seed, int nodes) {
       "op running(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j]/8 + (Y[i,j-1] else 0) }\n"
       "op less_mean(X: f32[M,N]) -> (Y: f32[M,N]) { s[i] = sum[j](X[i,j])/cast<f32>(N); "
       "Y[i,j] = X[i,j] - s[i] }\n"
+      "op beside(X: f32[M,N], Z: f32[M,L]) -> (Y: f32[M,N+L]) { Y[i,j] = select(j < N, X[i,j], "
+      "Z[i,j-N]) }\n"
+      "op below(X: f32[M,N], Z: f32[L,N]) -> (Y: f32[M+L,N]) { Y[i,j] = select(i < M, X[i,j], "
+      "Z[i-M,j]) }\n"
       "graph g(x: f32[N,N], const w: f32[N,N]) -> (y: f32[N,N]";
   std::vector<std::string> made{"x", "w"};
   std::string statements;
@@ -310,10 +314,21 @@ std::string random_graph(unsigned seed, int nodes) {
   std::string unread;
   for (int i = 0; i < nodes; ++i) {
     const std::string name = fmt::format("v{}", i);
-    const int kind = draw(10);
+    const int kind = draw(12);
     if (kind == 0) {
       statements += fmt::format("  {0}, {0}z = halves({1})\n", name, any());
       unread += fmt::format(", {}z: f32[N,N]", name);
+    } else if (kind > 9) {
+      // Joins, and joins of joins.
+      std::string left = any(), right = any();
+      for (int j = 0; j < kind - 9; ++j) {
+        statements += fmt::format("  {0}b{1} = beside({2}, {3}); {0}c{1} = below({4}, {5})\n", name,
+                                  j, left, any(), right, any());
+        left = fmt::format("{}b{}", name, j);
+        right = fmt::format("{}c{}", name, j);
+      }
+      statements +=
+          fmt::format("  {}p = matmul({}, {}); {} = tanh({}p)\n", name, left, right, name, name);
     } else if (kind < 4) {
       const char* op = kind == 1 ? "matmul" : kind == 2 ? "add" : "mul";
       statements += fmt::format("  {} = {}({}, {})\n", name, op, any(), any());
@@ -335,7 +350,7 @@ std::string random_graph(unsigned seed, int nodes) {
 
 TEST_CASE("model: random graphs are the same fused and node by node") {
   Engine engine(hone::EngineOptions{.cache = ":memory:"});
-  for (unsigned seed = 1; seed <= 25; ++seed) {
+  for (unsigned seed = 1; seed <= 50; ++seed) {
     const std::string text = random_graph(seed * 7919, 3 + static_cast<int>(seed % 9));
     INFO(text);
     const int64_t n = 1 + static_cast<int64_t>(seed * 13 % 40);
