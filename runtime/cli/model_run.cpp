@@ -131,9 +131,14 @@ std::string memory_text(const ModelMemory& m) {
 }
 
 std::string header(const LoadedGraph& g) {
-  return fmt::format("graph {} {}\n  target    {}\n  kernels   {}, of {} nodes\n  memory    {}\n",
-                     g.file.graph.name, g.dims, g.engine->target_text, g.model->calls.size(),
-                     g.file.graph.nodes.size(), memory_text(g.model->memory));
+  int beside = 0;
+  for (const ModelWave& wave : g.model->waves) beside += wave.count > 1 ? wave.count : 0;
+  return fmt::format(
+      "graph {} {}\n  target    {}\n  kernels   {}, of {} nodes{}\n  memory    {}\n",
+      g.file.graph.name, g.dims, g.engine->target_text, g.model->calls.size(),
+      g.file.graph.nodes.size(),
+      beside ? fmt::format("; {} of them run at the same time as others", beside) : "",
+      memory_text(g.model->memory));
 }
 
 /// Inputs or outputs that have files, a line for each.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steady state: nothing here allocates, locks or calls the system on one thread.
 #include <fmt/format.h>
-#include <immintrin.h>
 
 #include <atomic>
 #include <limits>
 
 #include "jit/interp/reference.h"
+#include "runtime/call/float_control.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/kernel_state.h"
 #include "runtime/fine.h"
@@ -20,7 +20,7 @@ struct Running {
   const LaunchPlan* launch;
   const int64_t* slots;
   std::byte* scratch;
-  unsigned mxcsr;
+  unsigned floats;
   int64_t extent;
   std::atomic<const std::string*> fault{nullptr};
   std::atomic<bool> stray{false};  ///< the pool asked for what there is not
@@ -46,10 +46,8 @@ struct Running {
       self->stray = true;
       return;
     }
-    const unsigned before = _mm_getcsr();
-    if (before != self->mxcsr) _mm_setcsr(self->mxcsr);
+    const CallersFloats floats(self->floats);
     self->run(begin, end, worker);
-    if (before != self->mxcsr) _mm_setcsr(before);
   }
 };
 
@@ -172,7 +170,7 @@ Result<Done> KernelState::run(const LaunchPlan& launch, const int64_t* slots, st
     launch.function(slots, 0, extent, scratch);
     return Done{};
   }
-  Running running{this, &launch, slots, scratch, _mm_getcsr(), extent};
+  Running running{this, &launch, slots, scratch, float_control(), extent};
   if (forks) {
     auto f = guard_pool([&] { threads->parallel_for(extent, Running::task, &running); });
     if (!f) return f.failure();

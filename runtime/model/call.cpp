@@ -5,6 +5,7 @@
 #include "runtime/fine.h"
 #include "runtime/model/arguments.h"
 #include "runtime/model/device_model.h"
+#include "runtime/model/wave_run.h"
 
 namespace hone::runtime {
 namespace {
@@ -58,12 +59,19 @@ Result<Done> run_on_host(const ModelArguments& call, const CallOptions& options)
   if (!block.data()) return block.failure();
   const std::span<std::byte> workspace(block.data() + model.memory.values,
                                        static_cast<size_t>(model.memory.workspace));
-  for (const ModelCall& step : model.calls) {
-    const StepArguments args(call, step, block.data());
-    CallOptions one;
-    one.serial = options.serial;
-    if (step.kernel->workspace_bytes() > 0) one.workspace = workspace;
-    if (auto f = step.kernel->call(args.refs(), one, step.bound.get()); !f) return f.failure();
+  for (const ModelWave& wave : model.waves) {
+    if (wave.count > 1 && !options.serial) {
+      if (auto f = run_wave(call, wave, block.data()); !f) return f.failure();
+      continue;
+    }
+    for (int i = wave.first; i < wave.first + wave.count; ++i) {
+      const ModelCall& step = model.calls[static_cast<size_t>(i)];
+      const StepArguments args(call, step, block.data());
+      CallOptions one;
+      one.serial = options.serial;
+      if (step.kernel->workspace_bytes() > 0) one.workspace = workspace;
+      if (auto f = step.kernel->call(args.refs(), one, step.bound.get()); !f) return f.failure();
+    }
   }
   return fine();
 }

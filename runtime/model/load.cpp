@@ -11,6 +11,7 @@
 #include "ops/graph/homes.h"
 #include "ops/graph/passes.h"
 #include "ops/graph/plan.h"
+#include "runtime/model/arrange.h"
 #include "runtime/model/constants.h"
 #include "runtime/model/device_model.h"
 #include "runtime/model/device_weights.h"
@@ -95,6 +96,7 @@ class ModelLoader {
         return f.failure();
       }
     }
+    arrange(*model_, graph_, ran_, problems_, engine_.target);
     if (auto f = plan(); !f) return f.failure();
     align_given();
     model_->memory.weights = weights_->bytes();
@@ -251,6 +253,7 @@ class ModelLoader {
     }
     add_step(*group, call);
     call.nodes = group->nodes;
+    problems_.push_back(&group->problem);
     model_->calls.push_back(std::move(call));
     ran_.push_back(std::move(nodes));
     return Done();
@@ -308,14 +311,27 @@ class ModelLoader {
     }
   }
 
+  /// All calls. What one of a wave needs lives from its first one to its last.
+  std::vector<std::pair<const ModelCall*, const ModelWave*>> calls_in_waves() const {
+    std::vector<std::pair<const ModelCall*, const ModelWave*>> out;
+    for (const ModelWave& wave : model_->waves) {
+      for (int i = 0; i < wave.count; ++i) {
+        out.emplace_back(&model_->calls[static_cast<size_t>(wave.first + i)], &wave);
+      }
+    }
+    return out;
+  }
+
   /// Where values between steps lie. Those that the caller gives have their memory.
   Result<Done> plan() {
     std::map<int, size_t> place;
     std::vector<Lifetime> lifetimes;
-    for (size_t step = 0; step < model_->calls.size(); ++step) {
-      const ModelCall& call = model_->calls[step];
-      model_->memory.workspace = std::max(model_->memory.workspace, call.kernel->workspace_bytes());
-      for (const int arg : call.args) {
+    for (const ModelWave& wave : model_->waves) {
+      const int at_once = std::min(wave.count, wave.workers);
+      model_->memory.workspace = std::max(model_->memory.workspace, at_once * wave.workspace);
+    }
+    for (const auto& [call, wave] : calls_in_waves()) {
+      for (const int arg : call->args) {
         const int v = home(arg);
         if (value(v).output || value(v).kind != ops::GraphValue::kMade) continue;
         const auto bytes = most_bytes(v);
@@ -325,8 +341,8 @@ class ModelLoader {
               fmt::format("`{}` is larger than all memory, or of no known size", value(v).name)};
         }
         const auto [at, fresh] = place.emplace(v, lifetimes.size());
-        if (fresh) lifetimes.push_back({*bytes, static_cast<int>(step), 0});
-        lifetimes[at->second].last = static_cast<int>(step);
+        if (fresh) lifetimes.push_back({*bytes, wave->first, 0});
+        lifetimes[at->second].last = wave->first + wave->count - 1;
       }
     }
     for (size_t v = 0; v < model_->values.size(); ++v) {
@@ -359,8 +375,9 @@ class ModelLoader {
   std::optional<KernelDrafts> drafts_;
   Constants constants_;
   std::optional<WeightBinder> weights_;
-  ops::Homes homes_;      ///< where nodes may share kernels
-  ops::GraphGroups ran_;  ///< groups that came to be, in their order
+  ops::Homes homes_;                           ///< where nodes may share kernels
+  ops::GraphGroups ran_;                       ///< groups that came to be, in their order
+  std::vector<const ops::Problem*> problems_;  ///< of calls, as they were added
   /// Held until calls have them, as the engine keeps what somebody holds.
   std::vector<std::shared_ptr<const KernelState>> kernels_;
   std::shared_ptr<ModelState> model_ = std::make_shared<ModelState>();

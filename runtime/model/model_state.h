@@ -50,6 +50,14 @@ struct ModelCall {
   std::vector<int> nodes;                   ///< of the graph, in their order
 };
 
+/// Neighbouring calls that run at the same time, each on one thread; or one call over all threads.
+struct ModelWave {
+  int first = 0, count = 1;
+  ThreadPool* pool = nullptr;  ///< of several calls
+  int workers = 1;             ///< of the pool
+  int64_t workspace = 0;       ///< of a call in it, in bytes; several have one each
+};
+
 /// A loaded model: immutable.
 struct ModelState {
   std::string text;
@@ -62,6 +70,7 @@ struct ModelState {
   std::vector<ModelValue> values;
   std::vector<ModelParam> given;  ///< inputs, then outputs
   std::vector<ModelCall> calls;
+  std::vector<ModelWave> waves;  ///< of all calls, in their order
   std::vector<Param> params;
   std::vector<ModelStep> steps;
   ModelMemory memory;

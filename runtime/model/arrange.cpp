@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/model/arrange.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "runtime/model/waves.h"
+#include "schedules/model/model.h"
+#include "schedules/schedule.h"
+
+namespace hone::runtime {
+namespace {
+
+/// Per call: those by which its arguments are made. A node without a kernel hands on what its arguments
+/// need.
+std::vector<std::vector<int>> needs_of(const ModelState& model, const ops::Graph& graph,
+                                       const ops::GraphGroups& ran) {
+  std::vector<int> call_of(graph.nodes.size(), -1);
+  for (size_t i = 0; i < model.calls.size(); ++i) {
+    for (const int n : model.calls[i].nodes) call_of[static_cast<size_t>(n)] = static_cast<int>(i);
+  }
+  std::vector<std::set<int>> made_by(graph.values.size()), needs(model.calls.size());
+  for (const std::vector<int>& nodes : ran) {
+    for (const int n : nodes) {
+      const ops::GraphNode& node = graph.nodes[static_cast<size_t>(n)];
+      const int call = call_of[static_cast<size_t>(n)];
+      std::set<int> from;
+      for (const int v : node.reads) from.merge(std::set(made_by[static_cast<size_t>(v)]));
+      for (const int v : node.makes) {
+        if (v >= 0) made_by[static_cast<size_t>(v)] = call < 0 ? from : std::set<int>{call};
+      }
+      if (call < 0) continue;
+      from.erase(call);
+      needs[static_cast<size_t>(call)].merge(from);
+    }
+  }
+  std::vector<std::vector<int>> out;
+  for (const std::set<int>& calls : needs) out.emplace_back(calls.begin(), calls.end());
+  return out;
+}
+
+StepCost cost_of(const ModelCall& call, const ops::Problem& problem, const ir::Target& target) {
+  const auto applied = schedules::apply_text(problem.program, call.kernel->schedule);
+  if (!applied) return {INFINITY, INFINITY};
+  ir::Target alone = target;
+  alone.threads = 1;
+  return {schedules::estimate(applied->program, target),
+          schedules::estimate(applied->program, alone)};
+}
+
+}  // namespace
+
+void arrange(ModelState& model, const ops::Graph& graph, const ops::GraphGroups& ran,
+             const std::vector<const ops::Problem*>& problems, const ir::Target& target) {
+  const auto cost = [&](int i) {
+    return cost_of(model.calls[static_cast<size_t>(i)], *problems[static_cast<size_t>(i)], target);
+  };
+  std::vector<ModelCall> calls;
+  std::vector<ModelStep> steps;
+  const int threads = target.is_cuda() ? 1 : target.threads;
+  for (const std::vector<int>& wave : form_waves(needs_of(model, graph, ran), cost, threads)) {
+    ModelWave& added = model.waves.emplace_back();
+    added.first = static_cast<int>(calls.size());
+    added.count = static_cast<int>(wave.size());
+    if (added.count > 1) {
+      added.pool = model.services->pool();
+      added.workers = model.services->workers();
+    }
+    for (const int i : wave) {
+      ModelCall& call = model.calls[static_cast<size_t>(i)];
+      added.workspace = std::max(added.workspace, call.kernel->workspace_bytes());
+      calls.push_back(std::move(call));
+      steps.push_back(std::move(model.steps[static_cast<size_t>(i)]));
+    }
+  }
+  model.calls = std::move(calls);
+  model.steps = std::move(steps);
+}
+
+}  // namespace hone::runtime
