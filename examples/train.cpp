@@ -59,6 +59,49 @@ hone::TensorRef tensor(const Part& p, std::vector<uint16_t>& all) {
   return {data, hone::DType::kF16, {p.rows, p.columns}};
 }
 
+hone::TensorRef flat(std::vector<uint16_t>& all) {
+  return {all.data(), hone::DType::kF16, {static_cast<int64_t>(all.size())}};
+}
+
+/// Images to learn from: each is the pattern of its class, and more noise.
+class Images {
+ public:
+  Images(hone::Engine& engine, std::mt19937& rng)
+      : to_f16_(engine.compile("convert T=f32 U=f16 N=" + std::to_string(kBatch * kPixels))),
+        rng_(rng) {
+    for (float& p : patterns_) p = 0.1F * normal_(rng_);
+  }
+
+  /// New ones into `x`, and their classes into `labels`.
+  void draw(std::vector<uint16_t>& x, std::vector<int64_t>& labels) {
+    for (size_t i = 0; i < drawn_.size(); ++i) {
+      int64_t& label = labels[i / kPixels];
+      if (i % kPixels == 0) label = which_(rng_);
+      drawn_[i] = patterns_[static_cast<size_t>(label) * kPixels + i % kPixels] + normal_(rng_);
+    }
+    to_f16_(drawn_, flat(x));
+  }
+
+ private:
+  hone::Kernel to_f16_;
+  std::mt19937& rng_;
+  std::normal_distribution<float> normal_;
+  std::uniform_int_distribution<int64_t> which_{0, kClasses - 1};
+  std::vector<float> patterns_ = std::vector<float>(kClasses * kPixels);
+  std::vector<float> drawn_ = std::vector<float>(kBatch * kPixels);
+};
+
+/// He's initialisation; vectors are 0.
+void fill(const std::vector<Part>& parts, std::vector<float>& weights, std::mt19937& rng) {
+  std::normal_distribution<float> normal;
+  for (const Part& p : parts) {
+    const float size = p.rows == 1 ? 0 : std::sqrt(2 / static_cast<float>(p.rows));
+    for (int64_t i = 0; i < p.rows * p.columns; ++i) {
+      weights[p.begin + static_cast<size_t>(i)] = size * normal(rng);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,67 +124,44 @@ int main(int argc, char** argv) {
   const std::string all = "N=" + std::to_string(count);
   const hone::Kernel overflows = engine.compile("overflows " + all);
   const hone::Kernel step = engine.compile("step " + all);
-  const hone::Kernel weights_to_f16 = engine.compile("convert T=f32 U=f16 " + all);
-  const hone::Kernel images_to_f16 = engine.compile("convert T=f32 U=f16 N=50176");
+  const hone::Kernel to_f16 = engine.compile("convert T=f32 U=f16 " + all);
 
   std::mt19937 rng(1);
-  std::normal_distribution<float> normal;
-  std::uniform_int_distribution<int64_t> which(0, kClasses - 1);
-  std::vector<float> master(count), momentum(count), patterns(kClasses * kPixels),
-      drawn(kBatch * kPixels);
+  Images images(engine, rng);
+  std::vector<float> master(count), momentum(count);
   std::vector<uint16_t> weights(count), gradient(count), x(kBatch * kPixels);
-  for (const Part& p : parts) {
-    const float size = p.rows == 1 ? 0 : std::sqrt(2 / static_cast<float>(p.rows));
-    for (int64_t i = 0; i < p.rows * p.columns; ++i) {
-      master[p.begin + static_cast<size_t>(i)] = size * normal(rng);
-    }
-  }
-  for (float& p : patterns) p = 0.1F * normal(rng);
-
   std::vector<int64_t> labels(kBatch);
-  const hone::TensorRef images(x.data(), hone::DType::kF16, {kBatch, kPixels});
-  const hone::TensorRef flat_gradient(gradient.data(), hone::DType::kF16,
-                                      {static_cast<int64_t>(count)});
-  const hone::TensorRef flat_weights(weights.data(), hone::DType::kF16,
-                                     {static_cast<int64_t>(count)});
-  const hone::TensorRef flat_images(x.data(), hone::DType::kF16, {kBatch * kPixels});
-  weights_to_f16(master, flat_weights);
-  float loss = 0, first = 0, last = 0;
-  // Far too large, so that the first steps overflow.
-  float scale = 0x1p32F;
+  fill(parts, master, rng);
+  to_f16(master, flat(weights));
+
+  float loss = 0, first = 0, mean = 0;
+  float scale = 0x1p32F;  // far too large, so that the first steps overflow
   bool bad = false;
-  int skipped = 0;
-  std::vector<hone::NamedTensor> in{
-      {"x", images}, {"labels", labels}, {"scale", {&scale, hone::DType::kF32, {}}}};
+  int left_out = 0;
+  const hone::TensorRef flag(&bad, hone::DType::kBool, {});
+  std::vector<hone::NamedTensor> in{{"x", {x.data(), hone::DType::kF16, {kBatch, kPixels}}},
+                                    {"labels", labels},
+                                    {"scale", {&scale, hone::DType::kF32, {}}}};
   std::vector<hone::NamedTensor> out{{"L", {&loss, hone::DType::kF32, {}}}};
   for (const Part& p : parts) {
     in.push_back({p.name, tensor(p, weights)});
     out.push_back({p.gradient, tensor(p, gradient)});
   }
   for (int i = 0; i < steps; ++i) {
-    for (int64_t n = 0; n < kBatch; ++n) {
-      labels[static_cast<size_t>(n)] = which(rng);
-      for (int64_t k = 0; k < kPixels; ++k) {
-        drawn[static_cast<size_t>(n * kPixels + k)] =
-            patterns[static_cast<size_t>(labels[static_cast<size_t>(n)] * kPixels + k)] +
-            normal(rng);
-      }
-    }
-    images_to_f16(drawn, flat_images);
+    images.draw(x, labels);
     gradients.run(in, out);
-    const hone::TensorRef flag(&bad, hone::DType::kBool, {});
-    overflows(flat_gradient, flag);
-    step(flat_gradient, flag, scale, 0.02F, 0.9F, momentum, master, flat_weights);
-    if (i == 0) first = loss;
-    last = i == 0 ? loss : 0.9F * last + 0.1F * loss;
+    overflows(flat(gradient), flag);
+    step(flat(gradient), flag, scale, 0.02F, 0.9F, momentum, master, flat(weights));
+    if (i == 0) first = mean = loss;
+    mean = 0.9F * mean + 0.1F * loss;
     if (bad) {
-      ++skipped;
+      ++left_out;
       scale /= 4;
     }
     if (i % 20 == 0) std::printf("step %3d: loss %.3f\n", i, static_cast<double>(loss));
   }
   std::printf("loss %.3f at first, %.3f now; %d steps left out, scale %g\n",
-              static_cast<double>(first), static_cast<double>(last), skipped,
+              static_cast<double>(first), static_cast<double>(mean), left_out,
               static_cast<double>(scale));
-  return skipped > 0 && skipped < steps / 4 && last < 0.6F * first ? 0 : 1;
+  return left_out > 0 && left_out < steps / 4 && mean < 0.6F * first ? 0 : 1;
 }

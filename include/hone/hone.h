@@ -202,10 +202,10 @@ class HONE_API Engine {
   Result<Model> try_load(const GraphBuilder& graph, const ModelOptions& options = {});
 
   /// The text of a graph that makes the outputs of another and gradients, `dW` of each `W`, for
-  /// load_graph. Weights that gradients are by become inputs. Values of the graph are computed
-  /// once. Throws Error as load_graph does, besides: kNotFound for names that the graph has not,
-  /// kArgument for a loss of several elements or without a path to it, kUnsupported with the node
-  /// for what has no derivative.
+  /// load_graph. Weights that gradients are by become inputs. Throws Error with the place
+  /// underlined as load_graph does. Besides: kNotFound for names that the graph has not; kArgument
+  /// for a loss of several elements, or without a path to it. kUnsupported names the node that has
+  /// no derivative.
   std::string graph_gradient(std::string_view text, const GraphGradientOptions& options = {},
                              std::string_view origin = "graph");
   Result<std::string> try_graph_gradient(std::string_view text,

@@ -273,7 +273,7 @@ class GraphGradient {
     return found[0];
   }
 
-  /// From the gradients of what a node makes to those of what it reads.
+  /// From the gradients of a node's results to those of its arguments.
   Result<Done> go_back(size_t n, const WrittenNode& node) {
     const Definition& all = *node.op.definition;
     std::set<std::string> without;

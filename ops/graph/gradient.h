@@ -16,7 +16,7 @@ struct GraphGradientRequest {
   /// What to differentiate by: inputs, weights, and what nodes make. Empty: all weights of floats
   /// from which the loss is made.
   std::vector<std::string> wrt = {};
-  /// What the graph makes besides the gradients. Empty: what it makes now.
+  /// What the graph makes besides the gradients. Empty: its outputs.
   std::vector<std::string> outputs = {};
   /// An input that is the gradient of the loss, such as a loss scale. It is added where the graph
   /// has none. Empty: the gradient is 1.
@@ -30,12 +30,12 @@ struct GraphGradientRequest {
 ///   L_seed = seed(); dh = loss_grad(h, labels, L_seed)
 ///   h_dY_sum = fc_relu_grad_dY_sum(h, dh); dw = fc_relu_grad_dW(x, h_dY_sum)
 /// Nodes go back in reverse order, each by the adjoint of its op (ops/gradient). Contributions to a
-/// value add up. An adjoint with contractions stands in parts. What a part makes of the same as a
-/// node is that node's; where it is of the inside of a node, that node stands in parts too.
+/// value add up. An adjoint with contractions stands in parts. A part that computes the same as a
+/// node is that node. Where it computes the same as a part of a node, that node stands in parts too.
 ///
 /// Weights that the gradients are by become inputs, since steps of training change them. Fails with
-/// kNotFound for names that the graph does not have, kArgument for a loss of several elements and
-/// for a value that the loss is not made of, kUnsupported for a node without derivative.
+/// kNotFound for names that the graph does not have. kArgument is for a loss of several elements,
+/// and for a value that does not lead to the loss; kUnsupported for a node without derivative.
 Result<std::string> graph_gradient(const Graph& graph, const GraphGradientRequest& request,
                                    const Library* library = nullptr);
 

@@ -117,6 +117,10 @@ void GradientDraft::add_piece(const Piece& piece, Names& names, std::vector<Node
     for (size_t i = 0; i < piece.makes.size(); ++i) names.values[piece.makes[i]] = there->second[i];
     return;
   }
+  std::map<std::string, ir::Expr> numbers = names.node->numbers;
+  for (const auto& [name, extent] : piece.extents) {
+    numbers[name] = in_graph(extent, names.node->numbers);
+  }
   for (const std::string& made : piece.makes) {
     const auto at = names.values.find(made);
     if (known && at != names.values.end() && at->second >= 0) {
@@ -125,7 +129,7 @@ void GradientDraft::add_piece(const Piece& piece, Names& names, std::vector<Node
     }
     const Argument& a = *d.arg(made);
     std::vector<ir::Expr> shape;
-    for (const Term& t : a.shape) shape.push_back(in_graph(t, names.node->numbers));
+    for (const Term& t : a.shape) shape.push_back(in_graph(t, numbers));
     node.makes.push_back(add_value(names.prefix + made, *dtype_named(a.type), std::move(shape)));
     names.values[made] = node.makes.back();
   }

@@ -26,7 +26,7 @@ bool is_light_statement(const Definition& d, const Statement& s) {
 }
 
 /// The type of arithmetic on a type.
-std::string wide(const std::string& type) {
+std::string arithmetic_type(const std::string& type) {
   const auto named = dtype_named(type);
   if (!named || *named == DType::kF64 || *named == DType::kI64 || *named == DType::kBool) {
     return type;
@@ -49,7 +49,7 @@ void each_whole(const Statement& s, const F& f) {
 
 /// Calls `f` with each part of a statement.
 template <class F>
-void each_part(const Statement& s, const F& f) {
+void each_term_of(const Statement& s, const F& f) {
   each_whole(s, [&](const Term& whole) {
     any_part(whole, [&](const Term& t) {
       f(t);
@@ -58,20 +58,20 @@ void each_part(const Statement& s, const F& f) {
   });
 }
 
-bool mentions_name(const Statement& s, const std::string& name) {
+bool says_name(const Statement& s, const std::string& name) {
   bool found = false;
   each_whole(s, [&](const Term& t) { found = found || mentions(t, name); });
   return found;
 }
 
-bool reads_tensor(const Statement& s, const std::string& name) {
+bool reads_named(const Statement& s, const std::string& name) {
   bool found = false;
   each_whole(s, [&](const Term& t) { found = found || reads(t, name); });
   return found;
 }
 
 /// Has an argument a dim by itself, so that its shape tells how long that is?
-bool tells(const Argument& a, const std::string& dim) {
+bool tells_dim(const Argument& a, const std::string& dim) {
   return std::any_of(a.shape.begin(), a.shape.end(),
                      [&](const Term& t) { return t.kind == Term::kName && t.name == dim; });
 }
@@ -81,6 +81,13 @@ class Cutter {
   explicit Cutter(const Op& op) : op_(op), d_(*op.definition), equations_(d_) {}
 
   std::vector<Piece> run() {
+    std::vector<Piece> out = cut();
+    for (Piece& p : out) name_extents(p);
+    return out;
+  }
+
+ private:
+  std::vector<Piece> cut() {
     if (!is_plain() || !equations_.build()) return {whole()};
     const std::vector<Statement> kept = d_.statements;
     const bool light = std::all_of(kept.begin(), kept.end(),
@@ -96,9 +103,47 @@ class Cutter {
     return out;
   }
 
- private:
+  /// Where an argument is `(H + 1)/2` long and nothing tells H, the piece has a dim for all of it.
+  static void name_extents(Piece& piece) {
+    Definition d = *piece.op.definition;
+    std::set<std::string> used(d.dims.begin(), d.dims.end());
+    for (const Argument& a : d.args) used.insert(a.name);
+    const auto is_open = [&](const Term& extent) {
+      return extent.kind != Term::kName && any_part(extent, [&](const Term& t) {
+               return t.kind == Term::kName && !d.param(t.name) &&
+                      std::none_of(d.args.begin(), d.args.end(),
+                                   [&](const Argument& a) { return tells_dim(a, t.name); });
+             });
+    };
+    for (const Argument& a : piece.op.definition->args) {
+      if (a.role != ir::Role::kInput) continue;
+      for (const Term& extent : a.shape) {
+        if (!is_open(extent)) continue;
+        std::string name = "EXTENT";
+        for (int i = 2; !used.insert(name).second; ++i) name = "EXTENT" + std::to_string(i);
+        const std::string text = print(extent);
+        const auto named = [&](Term& whole) {
+          whole = replaced(whole, [&](const Term& t) -> std::optional<Term> {
+            if (t.kind != extent.kind || print(t) != text) return {};
+            return name_term(name);
+          });
+        };
+        for (Argument& other : d.args) std::for_each(other.shape.begin(), other.shape.end(), named);
+        for (Statement& s : d.statements) named(s.value);
+        piece.extents.emplace(name, extent);
+      }
+    }
+    if (piece.extents.empty()) return;
+    auto op = Op::parse(print(d));
+    if (op) {
+      piece.op = *std::move(op);
+    } else {
+      piece.extents.clear();
+    }
+  }
+
   Piece whole() const {
-    Piece out{op_, {}, {}};
+    Piece out{op_, {}, {}, {}};
     for (const Argument& a : d_.args) {
       (a.role == ir::Role::kOutput ? out.makes : out.takes).push_back(a.name);
     }
@@ -114,7 +159,7 @@ class Cutter {
       const Statement& s = d_.statements[i];
       if (!s.scatters() && !s.where.empty() && s.otherwise.empty()) return false;
       for (size_t k = i; k < d_.statements.size(); ++k) {
-        if (reads_tensor(s, d_.statements[k].name)) return false;
+        if (reads_named(s, d_.statements[k].name)) return false;
       }
     }
     return true;
@@ -139,7 +184,7 @@ class Cutter {
     std::vector<Statement> rest;
     for (const Statement& s : d_.statements) {
       const bool read = std::any_of(d_.statements.begin(), d_.statements.end(),
-                                    [&](const Statement& o) { return reads_tensor(o, s.name); });
+                                    [&](const Statement& o) { return reads_named(o, s.name); });
       if (is_copy(s) && !read) {
         out.push_back({s});
       } else {
@@ -193,7 +238,7 @@ class Cutter {
 
   /// What a contraction reads.
   void note_factors(const Statement& s) {
-    each_part(s, [&](const Term& t) {
+    each_term_of(s, [&](const Term& t) {
       if (t.kind == Term::kAccess) factors_.insert(t.name);
     });
   }
@@ -253,7 +298,7 @@ class Cutter {
   std::string type_between(const std::string& name) const {
     const std::string& type = types_.at(name);
     const bool narrow = contractions_.contains(name) || factors_.contains(name);
-    return stated_.at(name) || narrow ? type : wide(type);
+    return stated_.at(name) || narrow ? type : arithmetic_type(type);
   }
 
   /// A tensor of the whole as an argument of a piece.
@@ -275,7 +320,7 @@ class Cutter {
     std::set<std::string> found, own;
     for (const Statement& s : set) own.insert(s.name);
     for (const Statement& s : set) {
-      each_part(s, [&](const Term& t) {
+      each_term_of(s, [&](const Term& t) {
         const bool scalar = t.kind == Term::kName && d_.arg(t.name);
         if ((t.kind == Term::kAccess || scalar) && !own.contains(t.name)) found.insert(t.name);
       });
@@ -295,7 +340,7 @@ class Cutter {
       bool leaves = d_.arg(s.name) != nullptr;
       for (size_t k = 0; k < sets.size(); ++k) {
         for (const Statement& reader : sets[k]) {
-          leaves = leaves || (k != i && reads_tensor(reader, s.name));
+          leaves = leaves || (k != i && reads_named(reader, s.name));
         }
       }
       if (leaves) out.push_back(s.name);
@@ -316,7 +361,7 @@ class Cutter {
     for (const std::string& name : out.makes) d.args.push_back(argument(name, ir::Role::kOutput));
     for (const Param& p : d_.params) {
       bool used = std::any_of(d.statements.begin(), d.statements.end(),
-                              [&](const Statement& s) { return mentions_name(s, p.name); });
+                              [&](const Statement& s) { return says_name(s, p.name); });
       for (const Argument& a : d.args) {
         for (const Term& extent : a.shape) used = used || mentions(extent, p.name);
       }
@@ -332,12 +377,12 @@ class Cutter {
   void add_for_shapes(Definition& d, std::vector<std::string>& takes) const {
     for (const std::string& dim : d_.dims) {
       const bool used = std::any_of(d.statements.begin(), d.statements.end(),
-                                    [&](const Statement& s) { return mentions_name(s, dim); });
+                                    [&](const Statement& s) { return says_name(s, dim); });
       const bool told = std::any_of(d.args.begin(), d.args.end(),
-                                    [&](const Argument& a) { return tells(a, dim); });
+                                    [&](const Argument& a) { return tells_dim(a, dim); });
       if (!used || told) continue;
       for (const Argument& a : d_.args) {
-        if (a.role != ir::Role::kInput || !tells(a, dim)) continue;
+        if (a.role != ir::Role::kInput || !tells_dim(a, dim)) continue;
         d.args.push_back(a);
         takes.push_back(a.name);
         break;

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "ops/op.h"
+#include "ops/syntax.h"
 
 namespace hone::ops {
 
 /// A part of an op, as an op.
 struct Piece {
   Op op;
-  std::vector<std::string> takes;  ///< of the whole op: a name for each argument
-  std::vector<std::string> makes;  ///< of the whole op: its results, or values between
+  std::vector<std::string> takes;       ///< of the whole op: a name for each argument
+  std::vector<std::string> makes;       ///< of the whole op: its results, or values between
+  std::map<std::string, Term> extents;  ///< dims that the whole op has not, in its own
 };
 
 /// An op whose types have names of their own, in parts that a graph can have as nodes:

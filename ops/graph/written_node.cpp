@@ -15,7 +15,7 @@ namespace hone::ops {
 namespace {
 
 /// How many dims a value of the graph has more than what an op declares.
-size_t extra_of(const Graph& graph, int v, const Argument& a) {
+size_t more_dims(const Graph& graph, int v, const Argument& a) {
   return graph.values[static_cast<size_t>(v)].shape.size() - a.shape.size();
 }
 
@@ -61,7 +61,7 @@ class Repeated {
       }
       const int v = result ? node_.makes[made++] : node_.reads[read++];
       if (result) lefts.push_back(left(a, v));
-      if (v >= 0) out.args.push_back(argument(a, extra_of(graph_, v, a)));
+      if (v >= 0) out.args.push_back(argument(a, more_dims(graph_, v, a)));
     }
     Statement s;
     static_cast<Left&>(s) = lefts[0];
@@ -120,9 +120,9 @@ bool has_name(const Statement& s, const std::string& name) {
   return found;
 }
 
-/// Of a definition without some results: statements that lead to none of the others are gone, and
-/// so are arguments that nothing needs then, their shapes included.
-void drop_unread(Definition& d) {
+/// Of a definition without some results: statements that lead to none of the others are gone. So
+/// are arguments that nothing needs then, nor their shapes.
+void drop_unneeded(Definition& d) {
   const auto is_unread = [&](const Statement& s) {
     return !d.arg(s.name) &&
            std::none_of(d.statements.begin(), d.statements.end(), [&](const Statement& o) {
@@ -175,7 +175,7 @@ Result<WrittenNode> written_node(const Graph& graph, const GraphNode& node,
     const int v = result ? node.makes[made++] : node.reads[read++];
     out.values[a.name] = v;
     if (!result || v < 0) continue;
-    batch = extra_of(graph, v, a);
+    batch = more_dims(graph, v, a);
     const std::vector<ir::Expr>& shape = graph.values[static_cast<size_t>(v)].shape;
     over.assign(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(batch));
   }
@@ -222,7 +222,7 @@ std::optional<Op> without_results(const Op& op, const std::set<std::string>& res
     }
   }
   std::erase_if(d.args, [&](const Argument& a) { return results.contains(a.name); });
-  drop_unread(d);
+  drop_unneeded(d);
   if (d.statements.empty()) return {};
   auto out = Op::parse(print(d));
   if (!out) return {};

@@ -11,8 +11,8 @@
 
 namespace hone::ops {
 
-/// A node as an op that says all: its types have names of their own, and where the node repeats its
-/// op over more indices, so does this one.
+/// A node as an op that says all: its types are no parameters. Where the node repeats its op over
+/// more indices, so does this one.
 struct WrittenNode {
   Op op;
   std::map<std::string, int> values;        ///< of the graph, by arguments and results; -1: unread

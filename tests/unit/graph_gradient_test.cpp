@@ -384,3 +384,13 @@ TEST_CASE("gradients of graphs: an engine's own ops, and gradients of gradients"
     CHECK(dx[i] == doctest::Approx(6 * x[i] * dk[i] + 3 * x[i] * x[i] * dl[0]));
   }
 }
+
+TEST_CASE("gradients of graphs: a convolution whose image is as long as nothing alone tells") {
+  const std::string text =
+      "op pooled(X: f32[N,C,H,W]) -> (L: f32[]) { L[] = sum[n,c,h,w](X[n,c,h,w]*X[n,c,h,w]) } "
+      "graph g(x: f32[2,3,9,8], const f: f32[4,3,3,3], const b: f32[4]) -> (L) { y = conv2d<S=2, "
+      "P=1>(x, f, b); L = pooled(y) }";
+  CHECK(count_agreeing({text, {.loss = "L", .wrt = {"x", "f", "b"}}, "", {}, 3}, 7) == 3);
+  const std::string one = gradient_of(text, {.loss = "L", .wrt = {"b"}});
+  CHECK(one.find("EXTENT") != one.npos);
+}
