@@ -76,6 +76,16 @@ bool tells_dim(const Argument& a, const std::string& dim) {
                      [&](const Term& t) { return t.kind == Term::kName && t.name == dim; });
 }
 
+/// Does a statement or a shape have the parameter?
+bool has_param(const Definition& d, const std::string& name) {
+  return std::any_of(d.statements.begin(), d.statements.end(),
+                     [&](const Statement& s) { return says_name(s, name); }) ||
+         std::any_of(d.args.begin(), d.args.end(), [&](const Argument& a) {
+           return std::any_of(a.shape.begin(), a.shape.end(),
+                              [&](const Term& extent) { return mentions(extent, name); });
+         });
+}
+
 class Cutter {
  public:
   explicit Cutter(const Op& op) : op_(op), d_(*op.definition), equations_(d_) {}
@@ -134,6 +144,7 @@ class Cutter {
       }
     }
     if (piece.extents.empty()) return;
+    std::erase_if(d.params, [&](const Param& p) { return !has_param(d, p.name); });
     auto op = Op::parse(print(d));
     if (op) {
       piece.op = *std::move(op);
@@ -360,12 +371,7 @@ class Cutter {
     add_for_shapes(d, out.takes);
     for (const std::string& name : out.makes) d.args.push_back(argument(name, ir::Role::kOutput));
     for (const Param& p : d_.params) {
-      bool used = std::any_of(d.statements.begin(), d.statements.end(),
-                              [&](const Statement& s) { return says_name(s, p.name); });
-      for (const Argument& a : d.args) {
-        for (const Term& extent : a.shape) used = used || mentions(extent, p.name);
-      }
-      if (used) d.params.push_back(p);
+      if (has_param(d, p.name)) d.params.push_back(p);
     }
     auto op = Op::parse(print(d));
     if (!op) return {};
