@@ -31,7 +31,8 @@ struct GraphGradientRequest {
 ///   h_dY_sum = fc_relu_grad_dY_sum(h, dh); dw = fc_relu_grad_dW(x, h_dY_sum)
 /// Nodes go back in reverse order, each by the adjoint of its op (ops/gradient). Contributions to a
 /// value add up. An adjoint with contractions stands in parts. A part that computes the same as a
-/// node is that node. Where it computes the same as a part of a node, that node stands in parts too.
+/// node is that node. Where it computes the same as a part of a node, that node stands in parts
+/// too.
 ///
 /// Weights that the gradients are by become inputs, since steps of training change them. Fails with
 /// kNotFound for names that the graph does not have. kArgument is for a loss of several elements,
