@@ -99,6 +99,20 @@ struct GradientOptions {
   std::vector<std::string> take = {};
 };
 
+/// Options of Engine::graph_gradient; all optional.
+struct GraphGradientOptions {
+  /// A value of one element that is differentiated. Empty: all outputs that are floats, whose
+  /// gradients are inputs, `dY` of `Y`.
+  std::string loss = {};
+  /// What to differentiate by: inputs, weights, and what nodes make. Empty: all weights of floats.
+  std::vector<std::string> wrt = {};
+  /// What the graph makes besides the gradients. Empty: its outputs.
+  std::vector<std::string> outputs = {};
+  /// An input that is the gradient of the loss, such as a loss scale; it is added where the graph
+  /// has none. It has the loss's dtype and shape. Empty: the gradient is 1.
+  std::string scale = {};
+};
+
 /// A checked op of the language, free of shapes and schedules. Cheap to copy.
 class HONE_API Op {
  public:
@@ -186,6 +200,17 @@ class HONE_API Engine {
   /// kArgument with all that is wrong in what was built.
   Model load(const GraphBuilder& graph, const ModelOptions& options = {});
   Result<Model> try_load(const GraphBuilder& graph, const ModelOptions& options = {});
+
+  /// The text of a graph that makes the outputs of another and gradients, `dW` of each `W`, for
+  /// load_graph. Weights that gradients are by become inputs. Throws Error with the place
+  /// underlined as load_graph does. Besides: kNotFound for names that the graph has not; kArgument
+  /// for a loss of several elements, or without a path to it. kUnsupported names the node that has
+  /// no derivative.
+  std::string graph_gradient(std::string_view text, const GraphGradientOptions& options = {},
+                             std::string_view origin = "graph");
+  Result<std::string> try_graph_gradient(std::string_view text,
+                                         const GraphGradientOptions& options = {},
+                                         std::string_view origin = "graph");
 
   /// Searches schedules for the kernels of a model, each different one once, and keeps the best in
   /// the cache; the next load takes them. It tries too which nodes share a kernel, and in what

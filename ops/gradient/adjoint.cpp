@@ -52,11 +52,11 @@ std::set<std::string> recurrent(const Equations& equations) {
 }  // namespace
 
 Adjoint::Adjoint(Equations& equations, const std::vector<std::string>& wrt,
-                 Diagnostics& diagnostics)
+                 const std::set<std::string>& take, Diagnostics& diagnostics)
     : e_(equations),
       wrt_(wrt),
       diagnostics_(diagnostics),
-      backward_(equations, wrt, diagnostics),
+      backward_(equations, wrt, take, diagnostics),
       in_steps_(recurrent(equations)) {}
 
 bool Adjoint::build() {

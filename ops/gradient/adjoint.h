@@ -29,7 +29,9 @@ struct Line {
 /// The gradients of the equations of an op, the last first, and of the arguments asked for.
 class Adjoint {
  public:
-  Adjoint(Equations& equations, const std::vector<std::string>& wrt, Diagnostics& diagnostics);
+  /// `take`: results and intermediates that will be there.
+  Adjoint(Equations& equations, const std::vector<std::string>& wrt,
+          const std::set<std::string>& take, Diagnostics& diagnostics);
 
   /// False where an error was found.
   bool build();

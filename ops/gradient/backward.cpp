@@ -56,8 +56,8 @@ Term parsed(const char* text, const Term& x, const Term& y, const Term& v) {
 }  // namespace
 
 Backward::Backward(Equations& equations, const std::vector<std::string>& wrt,
-                   Diagnostics& diagnostics)
-    : e_(equations), diagnostics_(diagnostics) {
+                   const std::set<std::string>& take, Diagnostics& diagnostics)
+    : e_(equations), take_(take), diagnostics_(diagnostics) {
   find_active(wrt);
 }
 
@@ -340,13 +340,20 @@ bool Backward::holds_where_read(const Term& read, const Term& condition) {
          same(condition, e_.was_reached(*from));
 }
 
+/// Where the value itself is there, it says as well what is greater than 0.
+void Backward::go_relu(const Term& t, const Way& way) {
+  const bool kept = take_.count(of_.name) != 0 && of_.reduction.empty() && same(of_.value, t);
+  if (!kept) return go_extreme(t.args[0], whole_term(0), true, way);
+  go(t.args[0], way.where(infix_term(Infix::kGt, of_.element(), whole_term(0))));
+}
+
 void Backward::go_call(const Term& t, const Way& way) {
   if (t.name == "select") {
     go(t.args[1], holds_where_read(t.args[1], t.args[0]) ? way : way.where(t.args[0]));
     go(t.args[2], way.where(t.args[0], false));
     return;
   }
-  if (t.name == "relu") return go_extreme(t.args[0], whole_term(0), true, way);
+  if (t.name == "relu") return go_relu(t, way);
   if (t.name == "max" || t.name == "min") {
     return go_extreme(t.args[0], t.args[1], t.name == "max", way);
   }

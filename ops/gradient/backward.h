@@ -33,8 +33,10 @@ struct Contribution {
 /// The chain rule: goes through values, from the gradient of the whole to the gradients of reads.
 class Backward {
  public:
-  /// `wrt`: the arguments whose gradients are asked for.
-  Backward(Equations& equations, const std::vector<std::string>& wrt, Diagnostics& diagnostics);
+  /// `wrt`: the arguments whose gradients are asked for. `take`: results and intermediates that
+  /// will be there.
+  Backward(Equations& equations, const std::vector<std::string>& wrt,
+           const std::set<std::string>& take, Diagnostics& diagnostics);
 
   /// Does this tensor or scalar depend on what is asked for?
   bool depends(const std::string& name) const { return active_.count(name) != 0; }
@@ -55,6 +57,7 @@ class Backward {
   void go_outside(const Term& t, Way way);
   bool holds_where_read(const Term& read, const Term& condition);
   void go_call(const Term& t, const Way& way);
+  void go_relu(const Term& t, const Way& way);
   void go_extreme(const Term& a, const Term& b, bool most, const Way& way);
   void go_cast(const Term& t, Way way);
   void through_extreme(Way way);
@@ -65,6 +68,7 @@ class Backward {
   void error(Span span, const std::string& message);
 
   Equations& e_;
+  const std::set<std::string>& take_;
   Diagnostics& diagnostics_;
   std::set<std::string, std::less<>> active_;
   Equation of_;  // under way

@@ -105,7 +105,7 @@ std::optional<Failure> without_results(const Equations& equations) {
 
 }  // namespace
 
-Result<Op> gradient(const Op& op, const GradientRequest& request) {
+Result<AdjointOp> adjoint_of(const Op& op, const GradientRequest& request) {
   const Definition& d = *op.definition;
   Equations equations(d);
   const auto built = equations.build();
@@ -116,17 +116,23 @@ Result<Op> gradient(const Op& op, const GradientRequest& request) {
   const auto take = taken(equations, request.take);
   if (!take) return take.failure();
   Diagnostics diagnostics(d.source);
-  Adjoint adjoint(equations, *wrt, diagnostics);
+  Adjoint adjoint(equations, *wrt, *take, diagnostics);
   if (!adjoint.build()) return diagnostics.failure();
   const std::string text = print(Assembly(equations, adjoint, *take).definition());
   auto out = Op::parse(text);
-  if (out) return out;
+  if (out) return AdjointOp{*std::move(out), adjoint.given(), adjoint.made()};
   diagnostics.error(
       d.span,
       fmt::format("the language cannot check the gradient of `{}` as it came out:\n{}", d.name,
                   out.failure().message),
       ErrorCode::kUnsupported);
   return diagnostics.failure();
+}
+
+Result<Op> gradient(const Op& op, const GradientRequest& request) {
+  auto made = adjoint_of(op, request);
+  if (!made) return made.failure();
+  return std::move(made->op);
 }
 
 std::string lines_of_op(const Op& op) {

@@ -3,6 +3,7 @@
 #include "include/hone/model.h"
 
 #include "include/hone/hone.h"
+#include "ops/graph/gradient.h"
 #include "runtime/engine/failure.h"
 #include "runtime/model/model_state.h"
 #include "runtime/model/tune_model.h"
@@ -23,6 +24,21 @@ Result<Model> Engine::try_load_graph(std::string_view text, const ModelOptions& 
 Model Engine::load_graph(std::string_view text, const ModelOptions& options,
                          std::string_view origin) {
   return value_or_raise(try_load_graph(text, options, origin));
+}
+
+Result<std::string> Engine::try_graph_gradient(std::string_view text,
+                                               const GraphGradientOptions& options,
+                                               std::string_view origin) {
+  const std::shared_ptr<const ops::Library> library = state_->library();
+  const auto graph = ops::parse_graph(text, origin, library.get());
+  if (!graph) return graph.failure();
+  return ops::graph_gradient(*graph, {options.loss, options.wrt, options.outputs, options.scale},
+                             library.get());
+}
+
+std::string Engine::graph_gradient(std::string_view text, const GraphGradientOptions& options,
+                                   std::string_view origin) {
+  return value_or_raise(try_graph_gradient(text, options, origin));
 }
 
 Result<Model> Engine::try_load(std::string_view path, const ModelOptions& options) {

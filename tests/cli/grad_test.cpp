@@ -53,3 +53,26 @@ TEST_CASE("grad: errors say where, and what would be right") {
   CHECK(hone("grad softmx").has("did you mean `softmax`?"));
   CHECK(hone("grad gather_rows --wrt ids").has("ask for those of floats: E"));
 }
+
+TEST_CASE("grad: of a graph it is a graph, which runs") {
+  const Hone hone;
+  hone.write(
+      "net.graph",
+      "op square(X: f32[N]) -> (L: f32[]) { L[] = sum[i](X[i]*X[i]) } graph net(x: f32[N], "
+      "const w: f32[N], const v: f32[N]) -> (L) { y = mul(x, w); z = mul(y, v); L = square(z) "
+      "}");
+  const Ran made = hone("grad " + hone.file("net.graph") + " --loss L --wrt w,x --scale s");
+  CHECK(made.code == 0);
+  CHECK(
+      made.has("graph net_grad(x: f32[N], w: f32[N], const v: f32[N], s: f32[]) -> (L, dw, dx) {"));
+  hone.write("net_grad.graph", made.out);
+  const Ran run = hone("run --no-time " + hone.file("net_grad.graph") + " N=5");
+  CHECK(run.code == 0);
+  CHECK(run.has("right"));
+  CHECK(hone("grad " + hone.file("net.graph") + " --json --loss L").has(R"("graph":"op square)"));
+  const Ran wrong = hone("grad " + hone.file("net.graph") + " --loss z");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.has("`z` has the shape [N], and a loss has one element"));
+  CHECK(hone("grad " + hone.file("net.graph") + " --take y").has("--take is for ops"));
+  CHECK(hone("grad softmax --loss Y").has("are for graphs"));
+}
