@@ -33,21 +33,16 @@ struct PeerLoad {
   std::vector<std::pair<std::string, int64_t>> dims;  ///< that the suite has fixed, by their names
 };
 
-/// Bytes that a model takes in a peer.
-struct PeerMemory {
-  int64_t weights = 0;  ///< from load on, between calls
-  int64_t call = 0;     ///< the most that a call takes beside, its inputs and outputs apart
-};
-
 /// A library that runs whole models: one row a file. Rows exist where the library was found at
 /// build time.
 struct ModelPeer {
   const char* name;
   /// Loads a file. Fails where the peer cannot, with its own words.
   Result<std::unique_ptr<PeerModel>> (*load)(const PeerLoad& how);
-  /// The memory of a model that is loaded and called for this alone; null: the peer does not tell.
-  Result<PeerMemory> (*memory)(const PeerLoad& how, std::span<const NamedTensor> inputs,
-                               std::span<const NamedTensor> outputs);
+  /// The most bytes that a call takes, its inputs, its outputs and what lives between calls apart,
+  /// of a model that is loaded and called for this alone; null: the peer does not tell.
+  Result<int64_t> (*call_bytes)(const PeerLoad& how, std::span<const NamedTensor> inputs,
+                                std::span<const NamedTensor> outputs);
   /// Version, and how it was built. Fails where the library cannot be opened.
   Result<std::string> (*about)();
 };

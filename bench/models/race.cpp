@@ -233,10 +233,9 @@ class ModelRace {
     if (!lane.model) return lane.row;
     lane.row.start = middle_of(lane.starts);
     lane.model.reset();
-    if (lane.peer->memory) {
-      if (const auto memory = lane.peer->memory(load_, given_, g_.tensors.outputs)) {
-        lane.row.memory = *memory;
-      }
+    if (lane.peer->call_bytes) {
+      const auto bytes = lane.peer->call_bytes(load_, given_, g_.tensors.outputs);
+      if (bytes) lane.row.call_bytes = *bytes;
     }
     return lane.row;
   }

@@ -34,10 +34,7 @@ Json json_of(const ModelRow& row, const PeerRow& peer) {
                  {"error", peer.error},
                  {"tolerance", peer.tolerance},
                  {"wrong", peer.wrong()}});
-  if (peer.memory) {
-    object["weights_bytes"] = peer.memory->weights;
-    object["call_bytes"] = peer.memory->call;
-  }
+  if (peer.call_bytes) object["call_bytes"] = *peer.call_bytes;
   return object;
 }
 
@@ -85,21 +82,18 @@ std::string times_text(const std::string& name, const ModelStart& start,
                      fmt::format("{:.1f} to {:.1f}", time_us.low, time_us.high));
 }
 
-std::string memory_text(int64_t weights, int64_t call) {
-  return fmt::format("{:>10.2f} {:>9.2f}", static_cast<double>(weights) / kMega,
-                     static_cast<double>(call) / kMega);
+std::string megabytes_text(int64_t bytes) {
+  return fmt::format("{:.2f}", static_cast<double>(bytes) / kMega);
 }
 
 std::string text_of(const ModelRow& row, const PeerRow& peer) {
   const std::string name = "  " + peer.name;
   if (!peer.measured()) return fmt::format("{:<20} {}\n", name, peer.message);
   std::string text =
-      fmt::format("{} {:>19} {}  hone {}{:.2f}x ({:.2f}x to {:.2f}x), start {:.2f}x\n",
-                  times_text(name, peer.start, peer.time_us), "",
-                  peer.memory ? memory_text(peer.memory->weights, peer.memory->call)
-                              : fmt::format("{:>20}", ""),
-                  row.quiet() ? "" : "~", peer.ratio.median, peer.ratio.low, peer.ratio.high,
-                  start_ratio(row, peer));
+      fmt::format("{} {:>40}  hone {}{:.2f}x ({:.2f}x to {:.2f}x), start {:.2f}x\n",
+                  times_text(name, peer.start, peer.time_us),
+                  peer.call_bytes ? megabytes_text(*peer.call_bytes) : "", row.quiet() ? "" : "~",
+                  peer.ratio.median, peer.ratio.low, peer.ratio.high, start_ratio(row, peer));
   if (peer.wrong()) {
     text += fmt::format("    WRONG: {}: {:.1e} of the largest element apart, {:.0e} is accepted\n",
                         peer.name, peer.error, peer.tolerance);
@@ -109,10 +103,11 @@ std::string text_of(const ModelRow& row, const PeerRow& peer) {
 
 std::string text_of(const ModelRow& row) {
   if (!row.failure.empty()) return fmt::format("{:<20} {}\n", row.name, row.failure);
-  std::string text = fmt::format(
-      "{} {:>9} {:>9} {} {:>10.1f}  {}\n", times_text(row.name, row.start, row.fused),
-      ratio_text(row), fmt::format("{}/{}", row.kernels, row.nodes),
-      memory_text(row.memory.weights, row.memory.call), row.limit_us, runtime::text_of(row.share));
+  std::string text =
+      fmt::format("{} {:>9} {:>9} {:>10} {:>9} {:>10.1f}  {}\n",
+                  times_text(row.name, row.start, row.fused), ratio_text(row),
+                  fmt::format("{}/{}", row.kernels, row.nodes), megabytes_text(row.memory.weights),
+                  megabytes_text(row.memory.call), row.limit_us, runtime::text_of(row.share));
   for (const PeerRow& peer : row.peers) text += text_of(row, peer);
   return text;
 }

@@ -28,7 +28,7 @@ struct PeerRow {
   runtime::Spread ratio;  ///< how many times as long a call of hone takes, by rounds
   double error = 0;       ///< its outputs from hone's, as a share of the largest element
   double tolerance = 0;   ///< what is accepted
-  std::optional<PeerMemory> memory;
+  std::optional<int64_t> call_bytes;  ///< see ModelPeer
 
   bool measured() const { return message.empty(); }
   bool wrong() const { return measured() && !(error <= tolerance); }
