@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/contender.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -16,10 +18,17 @@ using runtime::Stretch;
 constexpr int kMostRounds = 3;     // times those wanted
 constexpr double kLongUs = 20000;  // a run that long finds little of its own in a cache
 
-/// Threads of the contender before spin for a while after its last run (those of OpenMP a few
-/// milliseconds) on cores that the next one needs.
-void let_threads_park(bool alone) {
-  if (!alone) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+/// Threads of OpenMP spin for a few milliseconds after their last run, those of ONNX Runtime for
+/// tens. Chosen: steps in which what little the process does is seen, and patience (not measured).
+constexpr auto kParking = std::chrono::milliseconds(10);
+constexpr int kMostParkings = 50;
+constexpr double kIdleUs = 1000;  // of processor time in a step: less is no thread that spins
+
+/// Processor time of all threads.
+double process_us() {
+  timespec t{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
 }
 
 /// `n` runs back to back, or of several threads now and then.
@@ -64,7 +73,7 @@ bool play(std::vector<Contender>& contenders, std::vector<Lane>& lanes,
   for (size_t i = 0; i < contenders.size(); ++i) {
     const Contender& c = contenders[i];
     Lane& lane = lanes[i];
-    let_threads_park(c.alone);
+    if (!c.alone) let_threads_park();
     // Its operands and code back into the caches.
     if (lane.warms) c.run(std::max<int64_t>(1, lane.batch / 4));
     const Stretch s = stretch_of(c, lane.batch);
@@ -85,7 +94,7 @@ Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us, do
   const auto begin = Clock::now();
   std::vector<Lane> lanes(contenders.size());
   for (size_t i = 0; i < contenders.size(); ++i) {
-    let_threads_park(contenders[i].alone);
+    if (!contenders[i].alone) let_threads_park();
     contenders[i].run(1);
     size_batch(contenders[i], sample_us, &lanes[i]);
   }
@@ -108,13 +117,26 @@ Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us, do
   return made;
 }
 
-double ratio_of(const Contender& c, const Contender& other, const Rounds& rounds) {
-  if (rounds.counted < kFewRounds) return 0;
+runtime::Spread ratios_of(const Contender& c, const Contender& other) {
   std::vector<double> ratios;
   for (size_t r = 0; r < c.samples_us.size() && r < other.samples_us.size(); ++r) {
     ratios.push_back(other.samples_us[r] / c.samples_us[r]);
   }
-  return runtime::median(std::move(ratios));
+  return runtime::spread_of(std::move(ratios));
+}
+
+double ratio_of(const Contender& c, const Contender& other, const Rounds& rounds) {
+  return rounds.counted < kFewRounds ? 0 : ratios_of(c, other).median;
+}
+
+void let_threads_park() {
+  double before_us = process_us();
+  for (int i = 0; i < kMostParkings; ++i) {
+    std::this_thread::sleep_for(kParking);
+    const double now_us = process_us();
+    if (now_us - before_us < kIdleUs) return;
+    before_us = now_us;
+  }
 }
 
 }  // namespace hone::bench

@@ -38,8 +38,15 @@ inline constexpr int kFewRounds = 3;
 /// `most_s` seconds no other round begins once there are a few; 0: they may take any time.
 Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us, double most_s = 0);
 
+/// How many times as long `other` takes as `c`, round by round: the middle one and the middle half.
+/// Of few rounds that count this says little.
+runtime::Spread ratios_of(const Contender& c, const Contender& other);
+
 /// How many times faster `c` is than `other`: the middle one of their rounds' ratios; 0 where too
 /// few rounds count.
 double ratio_of(const Contender& c, const Contender& other, const Rounds& rounds);
+
+/// Waits for the threads of what ran before: they spin for a while on cores that others need.
+void let_threads_park();
 
 }  // namespace hone::bench

@@ -55,10 +55,14 @@ int onnx_type_of(DType type) {
       return 2;
     case DType::kI8:
       return 3;
+    case DType::kI16:
+      return 5;
     case DType::kI32:
       return 6;
     case DType::kI64:
       return 7;
+    case DType::kBool:
+      return 9;
     case DType::kF16:
       return 10;
     case DType::kF64:

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problems as models of one or a few nodes, by the names of the library's ops. What is constant is
-// a constant of the model, which the runtime packs once. The library is opened at run time.
-#define ORT_API_MANUAL_INIT
-#include <dlfcn.h>
-#include <onnxruntime_cxx_api.h>
-
+// a constant of the model, which the runtime packs once.
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <memory>
 
 #include "bench/peer.h"
 #include "bench/peers/onnx_model.h"
+#include "bench/peers/ort_library.h"
 
 namespace hone::bench {
 namespace {
@@ -160,55 +157,13 @@ const std::map<std::string, OrtBuilder>& ort_builders() {
   return kBuilders;
 }
 
-/// Nothing is printed to the standard error stream while it lives.
-class Silence {
- public:
-  Silence() : before_(std::cerr.rdbuf(nullptr)) {}
-  ~Silence() { std::cerr.rdbuf(before_); }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
-
- private:
-  std::streambuf* before_;
-};
-
-/// The library's functions: of the file that HONE_ONNXRUNTIME names, else of the installed one.
-/// Null where there is none, or one older than the headers.
-const OrtApi* ort_api() {
-  static const OrtApi* const kApi = []() -> const OrtApi* {
-    const char* named = std::getenv("HONE_ONNXRUNTIME");
-    void* library = ::dlopen(named ? named : "libonnxruntime.so", RTLD_NOW | RTLD_LOCAL);
-    void* base = library ? ::dlsym(library, "OrtGetApiBase") : nullptr;
-    if (!base) return nullptr;
-    const OrtApi* api = reinterpret_cast<decltype(&OrtGetApiBase)>(base)()->GetApi(ORT_API_VERSION);
-    if (api) Ort::InitApi(api);
-    return api;
-  }();
-  return kApi;
-}
-
-const Ort::Env& ort_env() {
-  static const Ort::Env kEnv(ORT_LOGGING_LEVEL_FATAL, "hone-bench");
-  return kEnv;
-}
-
-Ort::SessionOptions ort_options() {
+/// As many threads as the bench says. They do not spin past a call: idle ones would take a core
+/// from whoever is measured next.
+Ort::SessionOptions ort_problem_options() {
   const char* threads = std::getenv("OMP_NUM_THREADS");
-  Ort::SessionOptions options;
-  options.SetIntraOpNumThreads(threads ? std::max(1, std::atoi(threads)) : 1);
-  options.SetInterOpNumThreads(1);
-  options.SetGraphOptimizationLevel(ORT_ENABLE_ALL);
-  // Else its idle threads take a core from whoever is measured next.
+  Ort::SessionOptions options = ort_options(threads ? std::max(1, std::atoi(threads)) : 1);
   options.AddConfigEntry("session.force_spinning_stop", "1");
   return options;
-}
-
-/// The runtime's handle of a tensor that lies in our memory.
-Ort::Value ort_value(const jit::TensorView& v) {
-  static const auto kInfo = Ort::MemoryInfo::CreateCpu(OrtDeviceAllocator, OrtMemTypeDefault);
-  return Ort::Value::CreateTensor(kInfo, v.data, static_cast<size_t>(bytes_of(v)), v.shape.data(),
-                                  v.shape.size(),
-                                  static_cast<ONNXTensorElementDataType>(onnx_type_of(v.type)));
 }
 
 /// A model on one set of operands.
@@ -247,10 +202,7 @@ OrtCall ort_call(const OperandSet& set, const OrtBuilder& build) {
   t.model.add_output(t.result(), t.views.back());
   call.output = ort_value(t.views.back());
   call.result = t.result().data();
-  const std::string model = t.model.bytes();
-  // At the first one Debian's library registers all operators twice, and tells of each.
-  const Silence silence;
-  call.session = Ort::Session(ort_env(), model.data(), model.size(), ort_options());
+  call.session = ort_session(t.model.bytes(), ort_problem_options());
   return call;
 }
 
@@ -275,7 +227,8 @@ Prepared prepare_onnxruntime(const PeerTask& task) {
 }
 
 std::string about_onnxruntime() {
-  return ort_api() ? std::string(ort_api()->GetBuildInfoString()) : "cannot be opened";
+  const std::string about = about_ort();
+  return about.empty() ? "cannot be opened" : about;
 }
 
 }  // namespace

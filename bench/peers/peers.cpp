@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 
+#include "bench/models/peer.h"
 #include "bench/peer.h"
 
 namespace hone::bench {
@@ -19,6 +20,7 @@ extern const Peer kLibxsmm;
 #endif
 #ifdef HONE_BENCH_ONNXRUNTIME
 extern const Peer kOnnxRuntime;
+extern const ModelPeer kOnnxRuntimeModels;
 #endif
 #ifdef HONE_BENCH_HALIDE
 extern const Peer kHalide, kHalideAdams;
@@ -43,6 +45,15 @@ std::span<const Peer* const> peers() {
 #endif
 #ifdef HONE_BENCH_HALIDE
       &kHalide,      &kHalideAdams,
+#endif
+      nullptr};
+  return std::span(kPeers).first(std::size(kPeers) - 1);
+}
+
+std::span<const ModelPeer* const> model_peers() {
+  static constexpr const ModelPeer* kPeers[] = {
+#ifdef HONE_BENCH_ONNXRUNTIME
+      &kOnnxRuntimeModels,
 #endif
       nullptr};
   return std::span(kPeers).first(std::size(kPeers) - 1);

@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <fstream>
 #include <iostream>
 
-#include "jit/interp/scalar.h"
+#include "runtime/cli/model_compare.h"
 #include "runtime/cli/model_dot.h"
 #include "runtime/cli/model_load.h"
 #include "runtime/cli/model_memory.h"
@@ -23,30 +22,6 @@
 namespace hone::runtime {
 namespace {
 
-/// How far results may lie apart, as a share of the largest: kernels that add in another order.
-/// Chosen: sums of thousands of terms in f32 (not measured).
-constexpr double kTolerance = 1e-3;
-/// The same where values between nodes are rounded to 8 bits. A sum at the other side of a half is
-/// a step away, and results follow. Tuned on: ResNet-50, BERT and MobileNetV2 in 8 bits, where it
-/// is 0.005 to 0.007.
-constexpr double kByteTolerance = 2e-2;
-
-/// The elements of a dense tensor.
-std::vector<double> values_of(const TensorRef& t) {
-  std::vector<double> out;
-  if (is_packed(t.type())) {  // byte by byte
-    std::vector<int64_t> shape;
-    for (int i = 0; i < t.rank(); ++i) shape.push_back(t.extent(i));
-    const auto* bytes = static_cast<const uint8_t*>(t.data());
-    return {bytes, bytes + dense_bytes(t.type(), shape)};
-  }
-  for (int64_t i = 0; i < t.count(); ++i) {
-    out.push_back(is_float(t.type()) ? jit::read_float(t.type(), t.data(), i)
-                                     : static_cast<double>(jit::read_int(t.type(), t.data(), i)));
-  }
-  return out;
-}
-
 /// The largest difference from what the graph makes node by node, as a share of the largest element
 /// of its output.
 Result<double> difference(const LoadedGraph& g) {
@@ -57,31 +32,9 @@ Result<double> difference(const LoadedGraph& g) {
   for (const bool fused : {false, true}) {
     const ModelState& model = fused ? *g.model : **apart;
     if (auto f = model.run(g.tensors.inputs, g.tensors.outputs, {}); !f) return f.failure();
-    for (const NamedTensor& t : g.tensors.outputs) {
-      results[fused].push_back(values_of(t.tensor));
-    }
+    results[fused] = elements_of(g.tensors.outputs);
   }
-  double most = 0;
-  for (size_t i = 0; i < results[0].size(); ++i) {
-    double largest = 0, apart_by = 0;
-    for (size_t j = 0; j < results[0][i].size(); ++j) {
-      const double want = results[0][i][j], got = results[1][i][j];
-      if (std::isfinite(want)) largest = std::max(largest, std::abs(want));
-      if (want == got || (std::isnan(want) && std::isnan(got))) continue;
-      apart_by = std::max(apart_by, std::isfinite(want - got) ? std::abs(want - got) : INFINITY);
-    }
-    if (apart_by > 0) most = std::max(most, apart_by / largest);
-  }
-  return most;
-}
-
-/// How far results of a graph may lie apart.
-double tolerance_of(const ops::Graph& graph) {
-  const bool bytes = std::any_of(graph.values.begin(), graph.values.end(), [](const auto& v) {
-    const bool byte = v.type == DType::kI8 || v.type == DType::kU8;
-    return v.kind == ops::GraphValue::kMade && byte;
-  });
-  return bytes ? kByteTolerance : kTolerance;
+  return difference_of(results[0], results[1]);
 }
 
 /// One kernel of the model by itself.
