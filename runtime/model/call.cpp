@@ -52,13 +52,19 @@ class CallBlock {
 };
 
 /// Runs the steps of a call on the host.
-Result<Done> run_on_host(const ModelArguments& call, const CallOptions& options) {
+Result<Done> run_on_host(ModelArguments& call, const CallOptions& options) {
   const ModelState& model = call.model();
   const CallBlock block(model, options.workspace);
   if (!block.data()) return block.failure();
   const std::span<std::byte> workspace(block.data() + model.memory.values,
                                        static_cast<size_t>(model.memory.workspace));
-  for (const ModelCall& step : model.calls) {
+  auto host = model.hosts.begin();
+  for (size_t i = 0; i <= model.calls.size(); ++i) {
+    for (; host != model.hosts.end() && host->before == i; ++host) {
+      if (auto f = run_host(call, *host, block.data(), workspace); !f) return f.failure();
+    }
+    if (i == model.calls.size()) break;
+    const ModelCall& step = model.calls[i];
     const StepArguments args(call, step, block.data());
     CallOptions one;
     one.serial = options.serial;
@@ -75,7 +81,12 @@ Result<Done> ModelState::run(std::span<const NamedTensor> inputs,
                              const CallOptions& options) const {
   ModelArguments call(*this);
   if (auto f = call.take(inputs, outputs); !f) return f.failure();
-  return device ? device->run(call, options) : run_on_host(call, options);
+  if (auto f = call.check_shapes(outputs, options.shapes); !f) return f.failure();
+  if (auto f = device ? device->run(call, options) : run_on_host(call, options); !f) {
+    return f.failure();
+  }
+  call.put_shapes(outputs, options.shapes);
+  return fine();
 }
 
 Result<Done> ModelState::enqueue(std::span<const NamedTensor> inputs,

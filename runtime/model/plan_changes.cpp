@@ -155,7 +155,8 @@ class Changes {
 
   void add(std::string what, PlannedGraph plan) {
     for (const std::vector<int>& nodes : plan.groups) {
-      const bool view = nodes.size() == 1 && ops::is_view(plan.graph, node(nodes[0]), dims_);
+      const ops::GraphNode& first = node(nodes[0]);
+      const bool view = nodes.size() == 1 && (first.host || ops::is_view(plan.graph, first, dims_));
       if (!view && text_of(plan.graph, nodes).empty()) return;
     }
     PlanChange change{std::move(what), std::move(plan), {}, {}};
