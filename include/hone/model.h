@@ -54,8 +54,8 @@ struct ModelStep {
   Kernel kernel;
 };
 
-/// A function of the host that a model runs between its kernels. What it makes has an extent that
-/// data tell.
+/// A function of the host that a model runs between its kernels. Data tell an extent of its
+/// results.
 struct ModelHostStep {
   std::string function;            ///< `nonzero`
   std::vector<std::string> reads;  ///< tensors of the graph

@@ -162,8 +162,8 @@ class GraphBuilder {
     graph_.nodes.push_back(std::move(node));
   }
 
-  /// The name of the dim that a function of the host tells: as ranges of the statement say it, else
-  /// as declared outputs do, else one that is made here. Empty: there is an error.
+  /// The name of the dim that a function of the host tells. Ranges of the statement say it, else
+  /// declared outputs, else it is made here. Empty: there is an error.
   std::string data_dim(const Statement& s, const HostResults& results) {
     std::string dim = stated_dim(s, results);
     if (dim.empty()) {

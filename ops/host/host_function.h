@@ -41,7 +41,7 @@ struct HostCall {
   std::span<std::byte> scratch;      ///< as many bytes as `scratch` says, aligned to 64
 };
 
-/// A function of plain C++ over dense tensors, since data tell one extent of what it makes. It
+/// A function of plain C++ over dense tensors, since data tell one extent of its results. It
 /// allocates nothing when all is well, and is called from any thread.
 struct HostFunction {
   std::string_view name;

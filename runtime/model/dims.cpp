@@ -39,7 +39,7 @@ bool is_bound(const std::vector<ir::Dim>& dims, const std::string& name) {
   return std::any_of(dims.begin(), dims.end(), [&](const ir::Dim& d) { return d.name == name; });
 }
 
-/// Dims with those that data tell: each from 0 to what it is at most.
+/// Dims with those that data tell: each from 0 to its largest value.
 Result<std::vector<ir::Dim>> with_data_dims(const ops::Graph& graph, std::vector<ir::Dim> dims) {
   for (const ops::DataDim& d : graph.data_dims) {
     if (is_bound(dims, d.name)) continue;

@@ -34,9 +34,9 @@ struct ModelHost {
   std::string use = {};              ///< the statement, for messages
 };
 
-/// The step of a node that is a function of the host, behind `before` kernels. Its dim and what it
-/// settles are left out. `dims` says what the graph's dims are. Fails where it takes too much
-/// memory.
+/// The step of a node that is a function of the host, behind `before` kernels. Its dim and the
+/// outputs that it settles are left out. `dims` says what the graph's dims are. Fails where it
+/// takes too much memory.
 Result<ModelHost> make_host(const ops::Graph& graph, const ops::GraphNode& node,
                             const std::vector<ir::Dim>& dims, size_t before);
 
