@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,43 @@ TEST_CASE("data dims: boxes are suppressed by better ones of their class") {
     all += rows.size();
   }
   CHECK(all > 100);
+}
+
+TEST_CASE("data dims: limits and thresholds of boxes may be weights") {
+  Engine engine = host_engine();
+  std::string text = kSuppression;
+  for (const char* name : {"most", "overlap", "least"}) {
+    const std::string declared = std::string(name) + ": ";
+    text.insert(text.find(declared), "const ");
+  }
+  Suppression task(12);
+  std::vector<Row> want, rows;
+  REQUIRE(task.run(engine.load_graph(kSuppression, {.dims = "N=0..13"}), want) == "");
+  // The third of some, with others between.
+  const std::vector<float> spread{7, 7, task.overlap};
+  const Model model =
+      engine.load_graph(text, {.dims = "N=0..13",
+                               .weights = {{"most", {&task.most, {1}}},
+                                           {"overlap", {spread.data() + 2, {1}, {3}}},
+                                           {"least", hone::TensorRef(std::span(&task.least, 1))}}});
+  std::vector<int64_t> y(18 * 12, -1);
+  std::vector<TensorShape> shapes(1);
+  const std::vector<NamedTensor> in{{"boxes", {task.boxes.data(), {2, 12, 4}}},
+                                    {"scores", {task.scores.data(), {2, 3, 12}}}};
+  const std::vector<NamedTensor> out{{"y", {y.data(), {72, 3}}}};
+  model.run(in, out, {.shapes = shapes});
+  for (int64_t k = 0; k < shapes[0].extents[0]; ++k) {
+    rows.emplace_back(y.begin() + 3 * k, y.begin() + 3 * k + 3);
+  }
+  CHECK(!rows.empty());
+  CHECK(rows == want);
+  CHECK(model.memory().weights >= 16);
+  const auto wrong = engine.try_load_graph(text, {.dims = "N=0..13",
+                                                  .weights = {{"most", {&task.most, {1}}},
+                                                              {"overlap", {spread.data(), {3}}},
+                                                              {"least", {&task.least, {1}}}}});
+  REQUIRE(!wrong);
+  CHECK(wrong.failure().message.find("the weight `overlap` is f32[1]") != std::string::npos);
 }
 
 TEST_CASE("data dims: thresholds and limits out of their ranges are told with their values") {
