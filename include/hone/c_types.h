@@ -56,6 +56,8 @@ typedef struct hone_param {
   const int64_t* strides;  /* elements; -1: known at the call */
   int64_t align;           /* bytes */
   int32_t cold;            /* not 0: said to come from memory at each call */
+  const int64_t* most;     /* of a model: no call has more elements; elsewhere -1 */
+  const int32_t* by_data;  /* of a model: not 0 where data tell the extent, during a call */
 } hone_param;
 
 /* What a kernel takes, in bytes; see hone::KernelMemory. */
@@ -82,12 +84,20 @@ typedef struct hone_tensor {
   int32_t read_only;      /* not 0: fits inputs only */
 } hone_tensor;
 
+/* The shape of a tensor: its first `rank` extents, in elements, outermost first. */
+typedef struct hone_shape {
+  int32_t rank;
+  int64_t extents[12];
+} hone_shape;
+
 /* How a call runs. */
 typedef struct hone_call_options {
   size_t struct_size;
   void* workspace; /* as ..._workspace_size says, 64-byte aligned; null: the engine's */
   size_t workspace_bytes;
-  int32_t serial; /* not 0: on the calling thread alone */
+  int32_t serial;     /* not 0: on the calling thread alone */
+  hone_shape* shapes; /* of a model: takes the shape of each output that the call gives; or null */
+  size_t shape_count; /* as many as outputs are given */
 } hone_call_options;
 
 #ifdef __cplusplus

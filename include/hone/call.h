@@ -37,6 +37,9 @@ struct CallOptions {
   std::span<std::byte> workspace = {};
   /// Runs the launches on the calling thread alone.
   bool serial = false;
+  /// Of a model: takes the shape of each output, in the order in which the call gives them. Empty:
+  /// it is not asked for, and then data may tell no extent of an output.
+  std::span<TensorShape> shapes = {};
 };
 
 /// How one call on a GPU is put into a stream; all optional. Memory is the device's.

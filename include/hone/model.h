@@ -54,6 +54,17 @@ struct ModelStep {
   Kernel kernel;
 };
 
+/// A function of the host that a model runs between its kernels. Data tell an extent of its
+/// results.
+struct ModelHostStep {
+  std::string function;            ///< `nonzero`
+  std::vector<std::string> reads;  ///< tensors of the graph
+  std::vector<std::string> makes;  ///< `_` where nothing reads a result
+  std::string dim;                 ///< of the graph, which it tells
+  int64_t most = 0;                ///< that dim at most
+  size_t before = 0;               ///< it runs before this one of Model::steps; their count: last
+};
+
 /// Bytes that a model takes, besides code.
 struct ModelMemory {
   /// Copied or packed for each kernel that reads one, shared by all calls. What another model of
@@ -75,6 +86,11 @@ class HONE_API Model {
   /// copied there and back. Allocates nothing in the steady state. Throws Error: kArgument,
   /// kMemory, kDevice; kBounds where an index in the data is out of range, and then outputs may be
   /// written in part.
+  ///
+  /// Where data tell an extent of an output (Extent::by_data), its tensor has any extent there, and
+  /// holds at least as many elements as come. Extent::most always suffices. What comes lies densely
+  /// from its beginning on, and `options.shapes` takes its shape, so such models are called by
+  /// `run`. kArgument where it holds fewer, and then nothing is written past its end.
   void operator()(std::initializer_list<NamedTensor> inputs,
                   std::initializer_list<NamedTensor> outputs) const {
     run({inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()});
@@ -108,6 +124,8 @@ class HONE_API Model {
   std::span<const Param> params() const;
   /// Its kernels.
   std::span<const ModelStep> steps() const;
+  /// Its functions of the host, in the order in which they run.
+  std::span<const ModelHostStep> host_steps() const;
   /// Which nodes share a kernel, and in what order values lie in memory. In `a+b c | a@0,2,3,1` one
   /// kernel makes `a` and `b`, and dim 1 of `a` is innermost. ModelOptions::plan takes it.
   const std::string& plan() const;

@@ -26,6 +26,8 @@ HONE_API std::string_view name_of(Role role);
 struct Extent {
   std::string text;    ///< as the op says it: `M`, `2*N + 1`
   int64_t value = -1;  ///< elements; -1 where it is known at the call, and of an op
+  int64_t most = -1;   ///< of a model: no call has more elements; elsewhere -1
+  bool by_data = false;  ///< of a model: data tell it in the course of a call, not shapes before it
 };
 
 /// A parameter of an op or a kernel.

@@ -176,6 +176,12 @@ class TensorRef {
   int64_t strides_[kMaxRank];
 };
 
+/// The shape of a tensor: its first `rank` extents, in elements, outermost first.
+struct TensorShape {
+  int rank = 0;
+  std::array<int64_t, TensorRef::kMaxRank> extents{};
+};
+
 /// The value of a scalar parameter, converted to the parameter's dtype by the call.
 struct ScalarArg {
   template <class T>

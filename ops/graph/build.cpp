@@ -10,6 +10,7 @@
 #include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
 #include "ops/graph/graph.h"
+#include "ops/graph/host_use.h"
 #include "ops/stock.h"
 #include "ops/uses/fit.h"
 #include "ops/uses/known_ops.h"
@@ -65,6 +66,7 @@ class GraphBuilder {
   }
 
   void declare(const Argument& a) {
+    const bool given = a.role != ir::Role::kOutput;
     if (a.scalar) {
       error(a.span, "`{}` is a scalar; a graph takes tensors: `{}: {}[]` has one element", a.name,
             a.name, a.type);
@@ -82,7 +84,7 @@ class GraphBuilder {
     v.type = type.value_or(DType::kF32);
     v.kind = a.constant ? GraphValue::kConstant : GraphValue::kInput;
     for (const Term& extent : a.shape) {
-      collect_dims(extent);
+      collect_dims(extent, given);
       const ir::Expr e = extent_expr(extent);
       if (!e) unknown_.insert(a.name);
       v.shape.push_back(tidy(e ? e : ir::make_int(0)));
@@ -94,17 +96,121 @@ class GraphBuilder {
     keep(std::move(v));
   }
 
-  void collect_dims(const Term& t) {
+  /// `given`: they are of a tensor that the caller gives.
+  void collect_dims(const Term& t, bool given) {
     if (t.kind == Term::kName) {
-      const std::vector<std::string>& dims = graph_.dims;
-      if (std::find(dims.begin(), dims.end(), t.name) != dims.end()) return;
-      name(t.name, t.span, "a dim");
-      graph_.dims.push_back(t.name);
+      if (given) given_dims_.insert(t.name);
+      add_dim(t.name, t.span);
+      return;
     }
-    for (const Term& a : t.args) collect_dims(a);
+    for (const Term& a : t.args) collect_dims(a, given);
     if (!extent_expr(t)) {
       error(t.span, "an extent is made of dims, integers and + - * / %");
     }
+  }
+
+  bool is_dim(const std::string& name) const {
+    return std::find(graph_.dims.begin(), graph_.dims.end(), name) != graph_.dims.end();
+  }
+
+  void add_dim(const std::string& dim, Span span) {
+    if (is_dim(dim)) return;
+    name(dim, span, "a dim");
+    graph_.dims.push_back(dim);
+  }
+
+  /// The function of the host that a statement uses, or null. Ops of its name go before.
+  const HostFunction* find_host(const Statement& s) {
+    if (s.value.kind != Term::kCall || ops_.find(s.value.name)) return nullptr;
+    return find_host_function(s.value.name);
+  }
+
+  void add_host(const HostFunction& f, const Statement& s) {
+    if (!knows_arguments(s)) return give_up(s);
+    GraphNode node;
+    node.plain = false;
+    std::vector<HostTensor> reads;
+    for (const Term& t : s.value.args) {
+      const auto at = t.kind == Term::kName ? graph_.places.find(t.name) : graph_.places.end();
+      if (at == graph_.places.end()) {
+        error(t.span, "`{}` takes tensors by their names: `{}`", f.name, f.usage);
+        return give_up(s);
+      }
+      node.reads.push_back(at->second);
+      reads.push_back({value(at->second).type, value(at->second).shape});
+    }
+    auto numbers = host_numbers(f, s);
+    const auto results = numbers ? host_results(f, reads, *numbers, s.also.size() + 1)
+                                 : Result<HostResults>(numbers.failure());
+    if (!results) {
+      error(s.value.span, "{}", results.failure().message);
+      return give_up(s);
+    }
+    node.op = host_op(f, reads, *results);
+    node.use = with_indices(s, *node.op.definition);
+    if (!check_lefts(node.use)) return give_up(s);
+    const std::string dim = data_dim(node.use, *results);
+    if (dim.empty()) return give_up(s);
+    node.host = HostUse{&f, *std::move(numbers), dim};
+    graph_.data_dims.push_back({dim, tidy(results->most)});
+    const int number = static_cast<int>(graph_.nodes.size());
+    for (const int read : node.reads) {
+      std::vector<int>& readers = value(read).readers;
+      if (readers.empty() || readers.back() != number) readers.push_back(number);
+    }
+    node.makes = make_all(node.use, *results, dim);
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  /// The name of the dim that a function of the host tells. Ranges of the statement say it, else
+  /// declared outputs, else it is made here. Empty: there is an error.
+  std::string data_dim(const Statement& s, const HostResults& results) {
+    std::string dim = stated_dim(s, results);
+    if (dim.empty()) {
+      dim = declared_dim(s, results, [&](const std::string& tensor) -> const GraphValue* {
+        const auto at = graph_.places.find(tensor);
+        const bool declared = at != graph_.places.end() && !inferred_.contains(tensor);
+        return declared ? &value(at->second) : nullptr;
+      });
+    }
+    if (dim.empty()) {
+      dim = s.name + "_size";
+      while (names_.contains(dim)) dim += '_';
+    }
+    const bool told =
+        given_dims_.contains(dim) || std::any_of(graph_.data_dims.begin(), graph_.data_dims.end(),
+                                                 [&](const DataDim& d) { return d.name == dim; });
+    if (told || std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                            [&](const GraphNode& n) { return names_dim(graph_, n, dim); })) {
+      error(s.span, "`{}` has a value before this statement; choose another dim", dim);
+      return "";
+    }
+    add_dim(dim, s.span);
+    return dim;
+  }
+
+  /// The values that the results of a function become. Their ranges are stated then.
+  std::vector<int> make_all(Statement& s, const HostResults& results, const std::string& dim) {
+    std::vector<int> makes;
+    std::vector<Left*> lefts{&s};
+    for (Left& left : s.also) lefts.push_back(&left);
+    bool any = false;
+    for (size_t k = 0; k < lefts.size(); ++k) {
+      Left& left = *lefts[k];
+      std::vector<ir::Expr> shape;
+      for (const ir::Expr& e : results.tensors[k].shape) {
+        shape.push_back(e ? tidy(e) : ir::make_dim(dim));
+      }
+      any |= !left.omitted;
+      makes.push_back(left.omitted ? -1 : make(left, name_of(results.tensors[k].type), shape));
+      if (left.omitted) continue;
+      if (!state_ranges(left, shape)) {
+        error(left.span, "`{}` has other dims: it is {}[{}] here", left.name,
+              name_of(results.tensors[k].type), shape_text(shape));
+      }
+    }
+    if (!any) error(s.value.span, "nothing takes what `{}` makes", s.value.name);
+    return makes;
   }
 
   /// The op that a statement uses, or null and an error.
@@ -122,6 +228,7 @@ class GraphBuilder {
   }
 
   void add(const Statement& s) {
+    if (const HostFunction* f = find_host(s)) return add_host(*f, s);
     const Op* op = find(s);
     if (!op || !knows_arguments(s)) return give_up(s);
     GraphNode node;
@@ -301,13 +408,15 @@ class GraphBuilder {
   /// The value that a result becomes; -1 where it has no name.
   int make(Fit& fit, const Fit::Made& made) {
     if (!made.left) return -1;
-    const Left& left = *made.left;
+    const std::string type = fit.needed_type(made.result->type);
+    return make(*made.left, type, fit.shape_of(made));
+  }
+
+  int make(const Left& left, std::string_view type, const std::vector<ir::Expr>& shape) {
     if (!made_.insert(left.name).second) {
       error(left.span, "`{}` is made twice; choose another name", left.name);
       return -1;
     }
-    const std::string type = fit.needed_type(made.result->type);
-    const std::vector<ir::Expr> shape = fit.shape_of(made);
     const auto declared = graph_.places.find(left.name);
     const bool inferred = inferred_.contains(left.name);
     if (declared != graph_.places.end() && !inferred) {
@@ -323,7 +432,7 @@ class GraphBuilder {
             left.name, left.name);
       return -1;
     }
-    tensors_.add(WrittenTensor{left.name, type, shape});
+    tensors_.add(WrittenTensor{left.name, std::string(type), shape});
     if (!inferred) {
       name(left.name, left.span, "a tensor");
       GraphValue v;
@@ -339,9 +448,17 @@ class GraphBuilder {
   }
 
   void check_uses() {
+    std::set<std::string_view> told;  // a node may be there for the dim that it tells
+    for (const GraphNode& node : graph_.nodes) {
+      for (size_t k = 0; node.host && k < node.makes.size(); ++k) {
+        if (node.makes[k] >= 0) told.insert(value(node.makes[k]).name);
+      }
+    }
     for (const GraphValue& v : graph_.values) {
       if (v.output && !made_.contains(v.name)) {
         error(v.span, "no statement makes `{}`", v.name);
+      } else if (told.contains(v.name)) {
+        continue;
       } else if (v.kind != GraphValue::kInput && !v.output && v.readers.empty()) {
         diagnostics_.consequence(
             v.span, fmt::format("`{}` is never read; take it out", v.name) +
@@ -358,8 +475,9 @@ class GraphBuilder {
   Graph graph_;
   std::map<std::string, std::string> names_;
   std::set<std::string> made_;
-  std::set<std::string> inferred_;  ///< outputs
-  std::set<std::string> unknown_;   ///< that wrong statements were to make
+  std::set<std::string> inferred_;    ///< outputs
+  std::set<std::string> unknown_;     ///< that wrong statements were to make
+  std::set<std::string> given_dims_;  ///< dims of what the caller gives
 };
 
 }  // namespace

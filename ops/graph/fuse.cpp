@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ops/graph/extent_range.h"
+#include "ops/graph/host_use.h"
 #include "ops/graph/reading.h"
 
 namespace hone::ops {
@@ -17,7 +18,11 @@ constexpr size_t kMostNodes = 32, kMostReads = 64, kMostMakes = 8;
 class Fusion {
  public:
   Fusion(const Graph& graph, const std::vector<ir::Dim>& dims)
-      : graph_(graph), dims_(dims), group_of_(graph.nodes.size(), -1), maker_(graph.values.size()) {
+      : graph_(graph),
+        dims_(dims),
+        group_of_(graph.nodes.size(), -1),
+        maker_(graph.values.size()),
+        tellers_(tellers(graph)) {
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       for (const int v : graph.nodes[n].makes) {
         if (v >= 0) maker_[static_cast<size_t>(v)] = static_cast<int>(n) + 1;
@@ -35,7 +40,7 @@ class Fusion {
 
  private:
   struct Facts {
-    bool view = false;
+    bool view = false;   ///< it has no kernel, or is a function of the host
     int moves = -1;      ///< the argument that it only moves
     bool light = false;  ///< as `is_light`
   };
@@ -51,13 +56,15 @@ class Fusion {
   const Facts& facts(int n) const { return facts_[static_cast<size_t>(n)]; }
   Group& group(int g) { return groups_[static_cast<size_t>(g)]; }
   const Group& group(int g) const { return groups_[static_cast<size_t>(g)]; }
+  const std::vector<int>& told_by(int n) const { return tellers_[static_cast<size_t>(n)]; }
   /// The node that makes a value, and its group; -1: none does, or none so far.
   int maker(int v) const { return maker_[static_cast<size_t>(v)] - 1; }
   int group_of(int v) const { return maker(v) < 0 ? -1 : group_of_[static_cast<size_t>(maker(v))]; }
 
   Facts facts_of(const GraphNode& n) const {
     Facts f;
-    f.view = is_view(graph_, n, dims_);
+    f.view = n.host || is_view(graph_, n, dims_);
+    if (n.host) return f;
     if (!f.view) f.moves = moved_argument(n);
     f.light = is_light(*n.op.definition);
     for (const int v : n.reads) f.light &= repeats_whole(n, v);
@@ -94,13 +101,14 @@ class Fusion {
   }
 
   bool goes_along(int n, int v) const {
-    return node(n).use.indices.size() == value(v).shape.size() &&
+    return !node(n).host && node(n).use.indices.size() == value(v).shape.size() &&
            each_read(node(n), v, [&](const Argument& a) {
              return ops::goes_along(*node(n).op.definition, a.name);
            });
   }
   bool reads_plainly(int n, int v) const {
-    return repeats_whole(node(n), v) && each_read(node(n), v, [&](const Argument& a) {
+    return !node(n).host && repeats_whole(node(n), v) &&
+           each_read(node(n), v, [&](const Argument& a) {
              return ops::reads_plainly(*node(n).op.definition, a.name);
            });
   }
@@ -169,6 +177,7 @@ class Fusion {
     for (const int v : node(n).reads) {
       if (group_of(v) >= 0 && group_of(v) != g) to.before.insert(group_of(v));
     }
+    for (const int h : told_by(n)) to.before.insert(group_of_[static_cast<size_t>(h)]);
   }
 
   bool fits(int n, int g) const {
@@ -244,7 +253,14 @@ class Fusion {
     for (const int v : node(n).reads) {
       if (reaches(v, g, seen)) return true;
     }
-    return false;
+    return is_told_behind(n, g, seen);
+  }
+
+  /// Is a dim that `n` names told by what reads results of `g`? Nodes that tell are placed at once.
+  bool is_told_behind(int n, int g, std::set<int>& seen) const {
+    return std::any_of(told_by(n).begin(), told_by(n).end(), [&](int h) {
+      return reaches_group(group_of_[static_cast<size_t>(h)], g, seen);
+    });
   }
 
   /// Is value `v`, unless `g` makes it, made of what `g` makes?
@@ -253,7 +269,8 @@ class Fusion {
     if (m < 0 || from == g) return false;
     if (from >= 0) return reaches_group(from, g, seen);
     // A node that waits will read these.
-    return std::any_of(node(m).reads.begin(), node(m).reads.end(),
+    return is_told_behind(m, g, seen) ||
+           std::any_of(node(m).reads.begin(), node(m).reads.end(),
                        [&](int r) { return group_of(r) == g ? false : reaches(r, g, seen); });
   }
 
@@ -282,9 +299,10 @@ class Fusion {
 
   const Graph& graph_;
   const std::vector<ir::Dim>& dims_;
-  std::vector<int> group_of_;  ///< per node; -1: not placed
-  std::vector<int> maker_;     ///< per value: the node that makes it and 1; 0: none
-  std::vector<Facts> facts_;   ///< per node
+  std::vector<int> group_of_;              ///< per node; -1: not placed
+  std::vector<int> maker_;                 ///< per value: the node that makes it and 1; 0: none
+  std::vector<std::vector<int>> tellers_;  ///< per node: those that tell its dims
+  std::vector<Facts> facts_;               ///< per node
   std::vector<Group> groups_;
 };
 

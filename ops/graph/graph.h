@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,21 @@ struct GraphValue {
   std::vector<int> readers;  ///< nodes, in their order
 };
 
+struct HostFunction;
+
+/// The use of a function of the host in the place of an op; see ops/host/host_function.h.
+struct HostUse {
+  const HostFunction* function = nullptr;
+  std::vector<int64_t> numbers;  ///< its parameters
+  std::string dim;               ///< of the graph: the one that its data tell
+};
+
+/// A dim of a graph that data tell when a node has run.
+struct DataDim {
+  std::string name;
+  ir::Expr most;  ///< it is no larger, over dims of the graph before it
+};
+
 /// The use of an op.
 struct GraphNode {
   Op op;
@@ -46,12 +62,15 @@ struct GraphNode {
   /// Its dtype parameters.
   std::vector<std::pair<std::string, DType>> types;
   bool plain = true;  ///< no scalars, no repetition over other indices: the op and no more
+  /// A function of the host. Then `op` has arguments and no statements.
+  std::optional<HostUse> host;
 };
 
 /// Ops wired together, free of schedules. Nodes stand in an order in which they can run.
 struct Graph {
   std::string name;
-  std::vector<std::string> dims;  ///< that shapes of inputs name
+  std::vector<std::string> dims;   ///< that shapes name
+  std::vector<DataDim> data_dims;  ///< of these, in the order in which they are told
   std::vector<GraphValue> values;
   std::vector<GraphNode> nodes;
   std::map<std::string, int, std::less<>> places;  ///< of values, by their names

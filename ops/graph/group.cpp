@@ -445,6 +445,10 @@ Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
   Group group;
   group.nodes = std::move(nodes);
   const GraphNode& first = graph.nodes[static_cast<size_t>(group.nodes[0])];
+  for (const int n : group.nodes) {
+    if (!graph.nodes[static_cast<size_t>(n)].host) continue;
+    return Failure{ErrorCode::kUnsupported, "a function of the host is part of no kernel"};
+  }
   if (group.nodes.size() == 1 && is_plain(first)) {
     auto problem = problem_of(graph, first, dims, ops.library());
     if (problem) {

@@ -33,6 +33,13 @@ class HomeFinder {
         in_memory_(groups.size()) {
     std::iota(next_.begin(), next_.end(), 0);
     for (GraphValue& v : graph.values) v.strides.clear();
+    for (const GraphNode& node : graph.nodes) {
+      for (const auto* side : {&node.reads, &node.makes}) {
+        for (const int v : *side) {
+          if (node.host && v >= 0) of_host_.insert(v);
+        }
+      }
+    }
   }
 
   Homes run(bool joins) {
@@ -169,7 +176,7 @@ class HomeFinder {
       same &= ir::print(there[d]) == ir::print(dense[d]);
     }
     if (same) return out;
-    if (lodging_[static_cast<size_t>(v)]) return {};
+    if (lodging_[static_cast<size_t>(v)] || of_host_.contains(v)) return {};
     for (const ir::Expr& stride : there) {
       const auto elements = number(stride);
       if (!elements) return {};
@@ -240,6 +247,7 @@ class HomeFinder {
   std::map<int, int> wanted_by_;  ///< the join that a value is to be made in
   std::vector<int> next_;         ///< per value: in whose memory it lies, perhaps itself
   std::vector<ir::Expr> at_;      ///< and where
+  std::set<int> of_host_;         ///< functions of the host take them densely
   std::vector<bool> lodging_;     ///< per value: another lies in its memory
   std::vector<bool> in_memory_;   ///< per group, see Homes
 };

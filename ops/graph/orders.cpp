@@ -96,6 +96,11 @@ std::vector<bool> reorderable(const Graph& graph, const std::vector<ir::Dim>& di
     free.push_back(v.kind == GraphValue::kMade && !v.output && !is_packed(v.type));
   }
   for (const GraphNode& node : graph.nodes) {
+    for (const auto* side : {&node.reads, &node.makes}) {
+      for (const int v : *side) {
+        if (node.host && v >= 0) free[static_cast<size_t>(v)] = false;
+      }
+    }
     if (!is_view(graph, node, dims)) continue;
     for (const int v : {node.reads[0], node.makes[0]}) free[static_cast<size_t>(v)] = false;
   }

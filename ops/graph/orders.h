@@ -14,8 +14,9 @@ std::vector<std::vector<int>> image_sets(const Graph& graph,
                                          const std::vector<std::vector<int>>& groups,
                                          const std::vector<ir::Dim>& dims);
 
-/// Per value: whether its memory may have any order. So it is of what nodes make, but for callers,
-/// for packed types, and where a node only looks at the same memory.
+/// Per value: whether its memory may have any order. So it is of what nodes make, but for callers
+/// and for packed types. It is not where a node only looks at the same memory, and not for
+/// functions of the host.
 std::vector<bool> reorderable(const Graph& graph, const std::vector<ir::Dim>& dims);
 
 /// The order of dims in which the second one is innermost, as in images whose channels lie

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ops/graph/host_use.h"
 #include "ops/graph/orders.h"
 
 namespace hone::ops {
@@ -40,7 +41,10 @@ std::vector<std::string_view> words(std::string_view text) {
 class PlanReader {
  public:
   PlanReader(const Graph& graph, const std::vector<ir::Dim>& dims)
-      : graph_(graph), free_(reorderable(graph, dims)), maker_(graph.values.size(), -1) {
+      : graph_(graph),
+        free_(reorderable(graph, dims)),
+        maker_(graph.values.size(), -1),
+        tellers_(tellers(graph)) {
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       for (const int v : graph.nodes[n].makes) {
         if (v >= 0) maker_[static_cast<size_t>(v)] = static_cast<int>(n);
@@ -63,6 +67,7 @@ class PlanReader {
       std::sort(groups.back().begin(), groups.back().end());
       for (const int n : groups.back()) {
         if (done[static_cast<size_t>(n)]) return wrong(fmt::format("`{}` comes twice", word));
+        if (auto f = check_host(word, groups.back(), n, done); !f) return f.failure();
         for (const int v : graph_.nodes[static_cast<size_t>(n)].reads) {
           const int from = maker_[static_cast<size_t>(v)];
           if (from < 0 || done[static_cast<size_t>(from)]) continue;
@@ -78,6 +83,20 @@ class PlanReader {
       return wrong(fmt::format("the node `{}` is missing", print(graph_.nodes[n].use)));
     }
     return groups;
+  }
+
+  /// A function of the host is a group by itself, and runs before what names its dim.
+  Result<Done> check_host(std::string_view word, const std::vector<int>& group, int n,
+                          const std::vector<bool>& done) const {
+    if (graph_.nodes[static_cast<size_t>(n)].host && group.size() > 1) {
+      return wrong(fmt::format("`{}` has a function of the host with others", word));
+    }
+    for (const int h : tellers_[static_cast<size_t>(n)]) {
+      if (done[static_cast<size_t>(h)]) continue;
+      return wrong(fmt::format("`{}` has the dim {}, which is told later", word,
+                               graph_.nodes[static_cast<size_t>(h)].host->dim));
+    }
+    return Done();
   }
 
   /// `a@0,2,3,1`: the value, and the order of its dims.
@@ -109,7 +128,8 @@ class PlanReader {
  private:
   const Graph& graph_;
   std::vector<bool> free_;
-  std::vector<int> maker_;  ///< per value: a node, or -1
+  std::vector<int> maker_;                 ///< per value: a node, or -1
+  std::vector<std::vector<int>> tellers_;  ///< per node: those that tell its dims
 };
 
 }  // namespace

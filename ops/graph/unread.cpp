@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/graph/host_use.h"
 #include "ops/graph/passes.h"
 
 namespace hone::ops {
@@ -27,6 +28,12 @@ Graph without_unread(Graph graph) {
   for (const GraphNode& node : graph.nodes) {
     for (const int v : node.reads) ++reads[static_cast<size_t>(v)];
   }
+  // A node that tells a dim is read by those that name it.
+  const std::vector<std::vector<int>> told_by = tellers(graph);
+  std::vector<size_t> tells(graph.nodes.size());
+  for (const std::vector<int>& all : told_by) {
+    for (const int h : all) ++tells[static_cast<size_t>(h)];
+  }
   std::vector<bool> keeps(graph.nodes.size(), true);
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const GraphNode& node = graph.nodes[n];
@@ -34,7 +41,9 @@ Graph without_unread(Graph graph) {
       const auto at = static_cast<size_t>(v);
       return v >= 0 && (graph.values[at].output || reads[at] > 0);
     });
+    keeps[n] = keeps[n] || tells[n] > 0;
     if (keeps[n]) continue;
+    for (const int h : told_by[n]) --tells[static_cast<size_t>(h)];
     for (const int v : node.reads) --reads[static_cast<size_t>(v)];
   }
   return with_nodes(std::move(graph), keeps);

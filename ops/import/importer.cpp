@@ -172,16 +172,7 @@ void Importer::make(const ImportNode& node, const std::vector<ImportResult>& res
   for (const ImportResult& r : results) {
     made +=
         fmt::format("{}{}: {}[{}]", made.empty() ? "" : ", ", r.name, name_of(r.type), r.declared);
-    ImportValue value;
-    value.type = r.type;
-    value.shape = r.shape;
-    value.name = fresh_name(node.node().outputs[r.output]);
-    std::string indices;
-    for (size_t i = 0; i < r.shape.size(); ++i) {
-      indices += fmt::format("{}{} in 0..{}", i > 0 ? "," : "", import_index(i), r.shape[i].text());
-    }
-    left += fmt::format("{}{}[{}]", left.empty() ? "" : ", ", value.name, indices);
-    values_[std::string(node.node().outputs[r.output])] = std::move(value);
+    left += (left.empty() ? "" : ", ") + add_result(node, r);
   }
   const std::string body = fmt::format("({}) -> ({}) {{ {} }}", declared, made, statements);
   auto [at, fresh] = ops_.emplace(body, "");
@@ -193,6 +184,39 @@ void Importer::make(const ImportNode& node, const std::vector<ImportResult>& res
     op_texts_ += fmt::format("op {}{}\n", at->second, body);
   }
   statements_ += fmt::format("  {} = {}({})\n", left, at->second, given);
+}
+
+std::string Importer::add_result(const ImportNode& node, const ImportResult& result) {
+  ImportValue value;
+  value.type = result.type;
+  value.shape = result.shape;
+  value.name = fresh_name(node.node().outputs[result.output]);
+  std::string indices;
+  for (size_t i = 0; i < result.shape.size(); ++i) {
+    indices +=
+        fmt::format("{}{} in 0..{}", i > 0 ? "," : "", import_index(i), result.shape[i].text());
+  }
+  const std::string left = fmt::format("{}[{}]", value.name, indices);
+  values_[std::string(node.node().outputs[result.output])] = std::move(value);
+  return left;
+}
+
+void Importer::call(const ImportNode& node, const std::string& function,
+                    const std::vector<ImportResult>& results,
+                    const std::vector<const ImportValue*>& arguments) {
+  std::string given, left;
+  for (const ImportValue* a : arguments) given += (given.empty() ? "" : ", ") + named(*a);
+  for (const ImportResult& r : results) {
+    left += (left.empty() ? "" : ", ") + (node.wants(r.output) ? add_result(node, r) : "_");
+  }
+  statements_ += fmt::format("  {} = {}({})\n", left, function, given);
+}
+
+ImportExtent Importer::data_dim(const ImportNode& node) {
+  const auto& outputs = node.node().outputs;
+  const auto named = std::find_if(outputs.begin(), outputs.end(),
+                                  [](std::string_view name) { return !name.empty(); });
+  return {1, fresh_name(fmt::format("{}_size", named == outputs.end() ? node.op() : *named))};
 }
 
 void Importer::alias(const ImportNode& node, size_t output, const ImportValue& value) {

@@ -120,6 +120,13 @@ class Importer {
   /// The same of several results, which are all wanted.
   void make(const ImportNode& node, const std::vector<ImportResult>& results,
             const std::vector<ImportArgument>& arguments, const std::string& statements);
+  /// A node that is a function of the host, `compress<axis=1>`. Results come in its order, those
+  /// that nothing wants as well, and declare nothing.
+  void call(const ImportNode& node, const std::string& function,
+            const std::vector<ImportResult>& results,
+            const std::vector<const ImportValue*>& arguments);
+  /// A dim of its own, which the data of `node` tell.
+  ImportExtent data_dim(const ImportNode& node);
   /// An output that is a value there is already.
   void alias(const ImportNode& node, size_t output, const ImportValue& value);
   /// An output whose integers are sizes; calls may tell some of them.
@@ -153,6 +160,8 @@ class Importer {
   void add_node(const onnx::Node& node);
   void add_output(const onnx::ValueInfo& info);
   std::string fresh_name(std::string_view wanted);
+  /// Declares a result of a node. The left side of the statement that makes it.
+  std::string add_result(const ImportNode& node, const ImportResult& result);
   /// The name of a value in a statement; of a constant a weight is declared.
   std::string named(const ImportValue& value);
   std::string computed(const ImportValue& value);

@@ -267,44 +267,6 @@ void import_gather(const ImportNode& node) {
                        fmt::format("Y[{}] = X[{}]", joined(import_indices(shape)), joined(at)));
 }
 
-/// The elements that a condition names, where that is known: of the whole tensor without an axis.
-void import_compress(const ImportNode& node) {
-  const ImportValue& x = node.input(0);
-  const std::vector<int64_t>& wanted = node.known(1, "conditions");
-  std::vector<int64_t> places;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] != 0) places.push_back(static_cast<int64_t>(i));
-  }
-  const auto count = static_cast<int64_t>(places.size());
-  const bool flat = !node.has_attribute("axis");
-  const size_t rank = x.shape.size(), axis = flat ? 0 : import_axis(node.integer("axis", 0), rank);
-  const ImportExtent all = flat ? import_elements(x.shape, 0, rank) : x.shape[axis];
-  if (static_cast<int64_t>(wanted.size()) > import_fixed(all)) {
-    throw Unsupported{"its condition is longer than its input"};
-  }
-  ImportValue ids;
-  ids.type = DType::kI64;
-  ids.shape = {{count, ""}};
-  ids.known = places;
-  ImportShape shape = flat ? ImportShape{{count, ""}} : x.shape;
-  if (!flat) shape[axis] = {count, ""};
-  std::vector<std::string> in = import_dims(x.shape), out = import_dims(shape),
-                           at = import_indices(x.shape);
-  out[axis] = std::to_string(count);
-  const std::string place = fmt::format("J[{}]", import_index(axis));
-  if (!flat) at[axis] = place;
-  int64_t behind = import_fixed(all);
-  for (size_t i = 0; flat && i < rank; ++i) {
-    behind /= std::max<int64_t>(x.shape[i].times, 1);
-    in[i] = x.shape[i].text();
-    at[i] = fmt::format("{}/{}%{}", place, behind, x.shape[i].times);
-  }
-  node.importer().make(node, 0, x.type, shape,
-                       {{&x, "X", joined(in)}, {&ids, "J", std::to_string(count)}}, joined(out),
-                       fmt::format("Y[{}] = X[{}]{}", joined(import_indices(shape)), joined(at),
-                                   flat ? " else 0" : ""));
-}
-
 }  // namespace
 
 void import_moved(const ImportNode& node, size_t output, const ImportShape& shape,
@@ -324,11 +286,9 @@ ImportShape sizes_in(const ImportNode& node, std::string_view name) {
 
 std::vector<ImportEntry> rows_of_movement() {
   return {
-      {"Compress", import_compress},   {"Concat", import_concat},
-      {"Expand", import_expand},       {"Flatten", import_flatten},
-      {"Gather", import_gather},       {"Reshape", import_reshape},
-      {"Squeeze", import_squeeze},     {"Transpose", import_transpose},
-      {"Unsqueeze", import_unsqueeze},
+      {"Concat", import_concat},       {"Expand", import_expand},       {"Flatten", import_flatten},
+      {"Gather", import_gather},       {"Reshape", import_reshape},     {"Squeeze", import_squeeze},
+      {"Transpose", import_transpose}, {"Unsqueeze", import_unsqueeze},
   };
 }
 

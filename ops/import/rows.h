@@ -39,5 +39,6 @@ std::vector<ImportEntry> rows_of_grids();
 std::vector<ImportEntry> rows_of_casts();
 std::vector<ImportEntry> rows_of_remainders();
 std::vector<ImportEntry> rows_of_branches();
+std::vector<ImportEntry> rows_of_data();
 
 }  // namespace hone::ops

@@ -112,31 +112,12 @@ void import_eye(const ImportNode& node) {
   importer.constant(node, 0, importer.tensor_of(type, {rows, columns}, all));
 }
 
-/// Places of what is not 0, where that is known.
-void import_non_zero(const ImportNode& node) {
-  const std::vector<int64_t>& values = node.known(0, "elements");
-  std::vector<int64_t> places, all;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != 0) places.push_back(static_cast<int64_t>(i));
-  }
-  const ImportShape& shape = node.input(0).shape;
-  auto behind = static_cast<int64_t>(values.size());
-  for (const ImportExtent& e : shape) {
-    behind /= std::max<int64_t>(e.times, 1);
-    for (const int64_t p : places) all.push_back(p / behind % e.times);
-  }
-  node.importer().know(node, 0, all,
-                       {static_cast<int64_t>(shape.size()), static_cast<int64_t>(places.size())},
-                       DType::kI64);
-}
-
 }  // namespace
 
 std::vector<ImportEntry> rows_of_shapes() {
   return {{"Constant", import_constant}, {"ConstantOfShape", import_filled},
-          {"EyeLike", import_eye},       {"NonZero", import_non_zero},
-          {"Range", import_range},       {"Shape", import_shape},
-          {"Size", import_size}};
+          {"EyeLike", import_eye},       {"Range", import_range},
+          {"Shape", import_shape},       {"Size", import_size}};
 }
 
 }  // namespace hone::ops

@@ -18,7 +18,8 @@ const std::map<std::string_view, ImportRow>& own_rows() {
           rows_of_losses(),    rows_of_norms(),     rows_of_resizing(),   rows_of_transposed(),
           rows_of_signals(),   rows_of_quantized(), rows_of_scatters(),   rows_of_order(),
           rows_of_recurrent(), rows_of_sampling(),  rows_of_matrices(),   rows_of_grams(),
-          rows_of_grids(),     rows_of_casts(),     rows_of_remainders(), rows_of_branches()}) {
+          rows_of_grids(),     rows_of_casts(),     rows_of_remainders(), rows_of_branches(),
+          rows_of_data()}) {
       for (const ImportEntry& e : rows) all[e.op] = e.row;
     }
     return all;

@@ -41,6 +41,8 @@ class ParamList {
   struct Shape {
     std::vector<int64_t> extents;
     std::vector<const char*> dims;
+    std::vector<int64_t> most;
+    std::vector<int32_t> by_data;
   };
 
   std::vector<Shape> shapes_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface: models.
+#include <algorithm>
 #include <cstddef>
 #include <memory_resource>
 #include <span>
@@ -61,6 +62,31 @@ class NamedTensors {
   alignas(NamedTensor) std::byte memory_[16 * sizeof(NamedTensor)];
   std::pmr::monotonic_buffer_resource resource_{memory_, sizeof memory_};
   std::pmr::vector<NamedTensor> all_{&resource_};
+};
+
+/// Shapes of outputs that a call is asked for. Up to 16 lie on its stack.
+class AskedShapes {
+ public:
+  explicit AskedShapes(const hone_call_options* options) : asked_(c_options(options)) {
+    if (asked_.shapes) all_.resize(asked_.shape_count);
+  }
+  AskedShapes(const AskedShapes&) = delete;
+  AskedShapes& operator=(const AskedShapes&) = delete;
+
+  std::span<TensorShape> span() { return all_; }
+  /// Copies them to the caller's.
+  void give() const {
+    for (size_t i = 0; i < all_.size(); ++i) {
+      asked_.shapes[i].rank = all_[i].rank;
+      std::copy(all_[i].extents.begin(), all_[i].extents.end(), asked_.shapes[i].extents);
+    }
+  }
+
+ private:
+  hone_call_options asked_;
+  alignas(TensorShape) std::byte memory_[16 * sizeof(TensorShape)];
+  std::pmr::monotonic_buffer_resource resource_{memory_, sizeof memory_};
+  std::pmr::vector<TensorShape> all_{&resource_};
 };
 
 /// Loads by `f`, which takes the options.
@@ -151,7 +177,12 @@ hone_status hone_model_run(const hone_model* model, const hone_named_tensor* inp
     NamedTensors read, written;
     if (auto done = read.take(inputs, input_count, "inputs"); !done) return done;
     if (auto done = written.take(outputs, output_count, "outputs"); !done) return done;
-    return model->model.try_run(read.span(), written.span(), c_call(options));
+    AskedShapes shapes(options);
+    CallOptions call = c_call(options);
+    call.shapes = shapes.span();
+    auto done = model->model.try_run(read.span(), written.span(), call);
+    if (done) shapes.give();
+    return done;
   });
 }
 

@@ -95,12 +95,14 @@ ParamList::ParamList(std::span<const Param> params) {
     for (const Extent& e : param.shape) {
       shape.extents.push_back(e.value);
       shape.dims.push_back(e.text.c_str());
+      shape.most.push_back(e.most);
+      shape.by_data.push_back(e.by_data ? 1 : 0);
     }
     params_.push_back({param.name.c_str(), static_cast<hone_role>(param.role),
                        static_cast<hone_dtype>(param.type),
                        static_cast<int32_t>(param.shape.size()), param.constant,
                        shape.extents.data(), shape.dims.data(), param.strides.data(), param.align,
-                       param.cold});
+                       param.cold, shape.most.data(), shape.by_data.data()});
   }
 }
 

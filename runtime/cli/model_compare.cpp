@@ -46,6 +46,7 @@ double difference_of(const std::vector<std::vector<double>>& want,
   double most = 0;
   for (size_t i = 0; i < want.size(); ++i) {
     double largest = 0, apart = 0;
+    if (want[i].size() != got[i].size()) return INFINITY;
     for (size_t j = 0; j < want[i].size(); ++j) {
       const double a = want[i][j], b = got[i][j];
       if (std::isfinite(a)) largest = std::max(largest, std::abs(a));

@@ -14,7 +14,8 @@ namespace hone::runtime {
 std::vector<std::vector<double>> elements_of(std::span<const NamedTensor> tensors);
 
 /// The largest difference of `got` from `want`, each as a share of the largest element of its
-/// tensor. Infinite where one is no number and the other is. Both have tensors of the same sizes.
+/// tensor. Infinite where one is no number and the other is. So it is where data tell other sizes,
+/// as sums that differ in their last bits may have it.
 double difference_of(const std::vector<std::vector<double>>& want,
                      const std::vector<std::vector<double>>& got);
 

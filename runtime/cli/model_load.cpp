@@ -302,9 +302,21 @@ Result<LoadedGraph> load_graph(const Common& common, const ModelLine& line) {
   return out;
 }
 
-Result<Done> write_outputs(const LoadedGraph& g) {
+std::vector<NamedTensor> with_shapes(const std::vector<NamedTensor>& outputs,
+                                     const std::vector<TensorShape>& shapes) {
+  std::vector<NamedTensor> out;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const TensorRef& t = outputs[k].tensor;
+    const std::span<const int64_t> shape(shapes[k].extents.data(),
+                                         static_cast<size_t>(shapes[k].rank));
+    out.push_back({outputs[k].name, TensorRef(t.data(), t.type(), shape)});
+  }
+  return out;
+}
+
+Result<Done> write_outputs(const LoadedGraph& g, const std::vector<NamedTensor>& outputs) {
   for (const TensorFile& file : g.outputs) {
-    for (const NamedTensor& t : g.tensors.outputs) {
+    for (const NamedTensor& t : outputs) {
       if (t.name != file.tensor) continue;
       if (auto f = write_npy(file.path, t.tensor); !f) return f.failure();
     }

@@ -56,8 +56,12 @@ struct LoadedGraph {
 /// does not bind are as in the files. Fails where a file and the model do not go together.
 Result<LoadedGraph> load_graph(const Common& common, const ModelLine& line);
 
-/// Writes the outputs that have files, as the last call left them.
-Result<Done> write_outputs(const LoadedGraph& g);
+/// Outputs with the shapes that a call told.
+std::vector<NamedTensor> with_shapes(const std::vector<NamedTensor>& outputs,
+                                     const std::vector<TensorShape>& shapes);
+
+/// Writes those of the outputs of a call that have files.
+Result<Done> write_outputs(const LoadedGraph& g, const std::vector<NamedTensor>& outputs);
 
 /// A tensor as messages have it: `x f32[2,3]`.
 std::string text_of(const NamedTensor& t);

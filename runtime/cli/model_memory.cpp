@@ -52,7 +52,7 @@ struct MemoryPeak {
 
 MemoryPeak peak_of(const ModelState& model, const std::vector<const ModelValue*>& all) {
   MemoryPeak peak;
-  for (size_t step = 0; step < model.calls.size(); ++step) {
+  for (size_t step = 0; step <= model.calls.size(); ++step) {
     int64_t bytes = 0;
     for (const ModelValue* v : all) {
       const int at = static_cast<int>(step);

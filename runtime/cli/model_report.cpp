@@ -31,7 +31,8 @@ class Wiring {
     }
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const auto [at, view] = unit_of_node_.emplace(static_cast<int>(n), units_.size());
-      if (view) units_.push_back({"view", graph_.nodes[n].op.name()});
+      const char* kind = graph_.nodes[n].host ? "host" : "view";
+      if (view) units_.push_back({kind, graph_.nodes[n].op.name()});
       for (const int v : graph_.nodes[n].makes) {
         if (v >= 0) maker_[v] = at->second;
       }

@@ -22,6 +22,14 @@
 namespace hone::runtime {
 namespace {
 
+/// Calls a model. Its outputs, of the shapes that come.
+Result<std::vector<NamedTensor>> call_once(const LoadedGraph& g, const ModelState& model) {
+  std::vector<TensorShape> shapes(g.tensors.outputs.size());
+  const auto done = model.run(g.tensors.inputs, g.tensors.outputs, {.shapes = shapes});
+  if (!done) return done.failure();
+  return with_shapes(g.tensors.outputs, shapes);
+}
+
 /// The largest difference from what the graph makes node by node, as a share of the largest element
 /// of its output.
 Result<double> difference(const LoadedGraph& g) {
@@ -31,8 +39,9 @@ Result<double> difference(const LoadedGraph& g) {
   std::vector<std::vector<double>> results[2];
   for (const bool fused : {false, true}) {
     const ModelState& model = fused ? *g.model : **apart;
-    if (auto f = model.run(g.tensors.inputs, g.tensors.outputs, {}); !f) return f.failure();
-    results[fused] = elements_of(g.tensors.outputs);
+    const auto outputs = call_once(g, model);
+    if (!outputs) return outputs.failure();
+    results[fused] = elements_of(*outputs);
   }
   return difference_of(results[0], results[1]);
 }
@@ -94,13 +103,13 @@ std::string header(const LoadedGraph& g) {
       memory_text(g.model->memory));
 }
 
-/// Inputs or outputs that have files, a line for each.
-std::string files_text(const LoadedGraph& g, bool outputs) {
+/// Inputs or outputs that have files, a line for each. The tensors are in `lists`.
+std::string files_text(const LoadedGraph& g, bool outputs,
+                       std::initializer_list<std::span<const NamedTensor>> lists) {
   std::string text;
   for (const TensorFile& file : outputs ? g.outputs : g.inputs) {
-    for (const auto* list : {&g.tensors.weights, &g.tensors.inputs, &g.tensors.outputs}) {
-      if ((list == &g.tensors.outputs) != outputs) continue;
-      for (const NamedTensor& t : *list) {
+    for (const auto& list : lists) {
+      for (const NamedTensor& t : list) {
         if (t.name != file.tensor) continue;
         text += fmt::format("  {:<9} {} {} {}\n", outputs ? "output" : "input", text_of(t),
                             outputs ? "to" : "from", file.path);
@@ -138,10 +147,29 @@ int write_html(const Common& common, const LoadedGraph& g, const std::string& pa
   return kExitOk;
 }
 
-/// Calls the model and writes the outputs that have files.
-Result<Done> write_results(const LoadedGraph& g) {
-  if (auto f = g.model->run(g.tensors.inputs, g.tensors.outputs, {}); !f) return f.failure();
-  return write_outputs(g);
+/// Calls the model and writes the outputs that have files. All of them.
+Result<std::vector<NamedTensor>> write_results(const LoadedGraph& g) {
+  const auto outputs = call_once(g, *g.model);
+  if (!outputs) return outputs.failure();
+  if (auto f = write_outputs(g, *outputs); !f) return f.failure();
+  return outputs;
+}
+
+/// The functions of the host that run before kernel `before`, a line for each; `--- ` stands before
+/// them where kernels have it.
+std::string host_lines(const ModelState& model, size_t before, std::string_view start) {
+  std::string text;
+  for (const ModelHostStep& h : model.host_steps) {
+    if (h.before != before) continue;
+    text += fmt::format("{}host {}: {} -> {}; its data tell {}, at most {}\n", start, h.function,
+                        fmt::join(h.reads, ", "), fmt::join(h.makes, ", "), h.dim, h.most);
+  }
+  return text;
+}
+
+Json json_of(const ModelHostStep& h) {
+  return {{"function", h.function}, {"reads", h.reads}, {"makes", h.makes},
+          {"dim", h.dim},           {"most", h.most},   {"before", h.before}};
 }
 
 }  // namespace
@@ -159,11 +187,13 @@ int run_graph(const Common& common, const ModelLine& line, bool check, bool time
                  {"inputs", files_json(g, false)}, {"outputs", files_json(g, true)}};
   if (!common.json) {
     std::cout << header(g) << fmt::format("  load      {:.1f} ms\n", g.load_ms)
-              << files_text(g, false);
+              << files_text(g, false, {g.tensors.weights, g.tensors.inputs});
   }
   bool right = true;
   double sum_us = 0;
+  for (const ModelHostStep& h : g.model->host_steps) object["host_steps"].push_back(json_of(h));
   for (size_t i = 0; i < g.model->calls.size(); ++i) {
+    if (!common.json) std::cout << host_lines(*g.model, i, "  ");
     const ModelStep& step = g.model->steps[i];
     const auto tried = try_step(g, g.model->calls[i], check, time);
     if (!tried) return report(common, tried.failure());
@@ -184,6 +214,7 @@ int run_graph(const Common& common, const ModelLine& line, bool check, bool time
     std::cout << (tried->check.mismatch.empty() ? "" : "\n  WRONG     " + tried->check.mismatch)
               << "\n";
   }
+  if (!common.json) std::cout << host_lines(*g.model, g.model->calls.size(), "  ");
   if (check) {
     const auto apart = difference(g);
     if (!apart) return report(common, apart.failure());
@@ -204,8 +235,9 @@ int run_graph(const Common& common, const ModelLine& line, bool check, bool time
     }
   }
   if (!g.outputs.empty()) {
-    if (auto f = write_results(g); !f) return report(common, f.failure());
-    if (!common.json) std::cout << files_text(g, true);
+    const auto outputs = write_results(g);
+    if (!outputs) return report(common, outputs.failure());
+    if (!common.json) std::cout << files_text(g, true, {*outputs});
   }
   if (common.json) print_line(object);
   return right ? kExitOk : kExitMismatch;
@@ -273,6 +305,9 @@ int show_graph(const Common& common, const ModelLine& line, const GraphViews& vi
         {"graph", g.file.graph.text}, {"dims", g.dims}, {"memory", json_of(g.model->memory)}};
     if (views.memory) object["plan"] = memory_plan_json(*g.model);
     if (views.dot) object["dot"] = dot_of(*g.model);
+    for (const ModelHostStep& h : g.model->host_steps) {
+      if (kernels) object["host_steps"].push_back(json_of(h));
+    }
     for (const ModelStep& step : g.model->steps) {
       if (kernels) object["steps"].push_back(json_of(step));
     }
@@ -287,7 +322,9 @@ int show_graph(const Common& common, const ModelLine& line, const GraphViews& vi
   }
   if (!kernels) return kExitOk;
   std::cout << header(g);
-  for (size_t i = 0; i < g.model->steps.size(); ++i) {
+  for (size_t i = 0; i <= g.model->steps.size(); ++i) {
+    std::cout << host_lines(*g.model, i, "--- ");
+    if (i == g.model->steps.size()) break;
     const ModelStep& step = g.model->steps[i];
     std::cout << fmt::format("--- {} {}: {} -> {}\n{}\n{} ({})\n", i + 1, kernel_name(step),
                              fmt::join(step.reads, ", "), fmt::join(step.makes, ", "),

@@ -67,8 +67,11 @@ Result<Spread> time_calls(const ModelState& model, const ModelTensors& t) {
   ThreadPool* pool = nullptr;
   for (const ModelCall& call : model.calls) pool = pool ? pool : call.kernel->pool;
   Result<Done> outcome = Done{};
+  std::vector<TensorShape> shapes(t.outputs.size());
   const auto calls = [&](int64_t n) {
-    for (int64_t i = 0; i < n && outcome; ++i) outcome = model.run(t.inputs, t.outputs, {});
+    for (int64_t i = 0; i < n && outcome; ++i) {
+      outcome = model.run(t.inputs, t.outputs, {.shapes = shapes});
+    }
   };
   const Samples samples =
       sample_calls(calls, pool, {.samples = kModelRounds, .sample_us = kModelRoundUs});

@@ -110,7 +110,7 @@ Result<Done> ModelArguments::check_all() const {
                      fmt::format("the output `{}` is read-only", value(p.value).name)};
     }
   }
-  for (size_t d = 0; d < model_.dims.size(); ++d) {
+  for (size_t d = 0; d < model_.told; ++d) {
     if (dims_[d] < 0) {
       return Failure{ErrorCode::kArgument,
                      fmt::format("no input tells {}: give its tensors with their shapes",
@@ -123,36 +123,46 @@ Result<Done> ModelArguments::check_all() const {
   return check_overlap();
 }
 
+Failure ModelArguments::misfit(const ModelValue& v, const TensorRef& t) const {
+  std::vector<std::string> wanted;
+  for (size_t i = 0; i < v.shape.size(); ++i) {
+    wanted.push_back(v.by_data[i] ? ir::print(v.shape[i]) : std::to_string(extent(v, i)));
+  }
+  std::vector<int64_t> shape;
+  for (int i = 0; i < t.rank(); ++i) shape.push_back(t.extent(i));
+  return Failure{
+      ErrorCode::kArgument,
+      fmt::format("`{}` is {}[{}] here, and {} is given", v.name, name_of(v.type),
+                  fmt::join(wanted, ","),
+                  t.rank() == TensorRef::kFlat
+                      ? fmt::format("{} elements of {}", t.count(), name_of(t.type()))
+                      : fmt::format("{}[{}]", name_of(t.type()), fmt::join(shape, ",")))};
+}
+
+/// Of dims that data tell, what is given counts: whether that suffices shows later.
 Result<Done> ModelArguments::check(const ModelValue& v, const TensorRef& t) const {
   std::array<int64_t, TensorRef::kMaxRank> extents;
+  const bool shaped = t.rank() == static_cast<int>(v.shape.size());
   int64_t count = 1;
   for (size_t i = v.shape.size(); i-- > 0;) {
-    extents[i] = extent(v, i);
+    extents[i] = !v.by_data[i] ? extent(v, i) : shaped ? t.extent(static_cast<int>(i)) : 0;
     count *= extents[i];
   }
   bool fits = t.type() == v.type;
   const std::span<const int64_t> wanted(extents.data(), v.shape.size());
-  if (t.rank() == TensorRef::kFlat) {
+  if (t.rank() == TensorRef::kFlat && v.open) {
+    count = t.count();
+  } else if (t.rank() == TensorRef::kFlat) {
     // The bytes of elements that share them fit as well.
     const bool bytes = is_packed(v.type) && t.type() == DType::kU8;
     fits = bytes ? t.count() == dense_bytes(v.type, wanted) : fits && t.count() == count;
   } else {
-    fits = fits && t.rank() == static_cast<int>(v.shape.size());
+    fits = fits && shaped;
     for (int i = 0; fits && i < t.rank(); ++i) {
-      fits = t.extent(i) == extents[static_cast<size_t>(i)];
+      fits = t.extent(i) == extents[static_cast<size_t>(i)] && t.extent(i) >= 0;
     }
   }
-  if (!fits) {
-    std::vector<int64_t> shape;
-    for (int i = 0; i < t.rank(); ++i) shape.push_back(t.extent(i));
-    return Failure{
-        ErrorCode::kArgument,
-        fmt::format("`{}` is {}[{}] here, and {} is given", v.name, name_of(v.type),
-                    fmt::join(wanted, ","),
-                    t.rank() == TensorRef::kFlat
-                        ? fmt::format("{} elements of {}", t.count(), name_of(t.type()))
-                        : fmt::format("{}[{}]", name_of(t.type()), fmt::join(shape, ",")))};
-  }
+  if (!fits) return misfit(v, t);
   if (count > 0 && !t.data()) {
     return Failure{ErrorCode::kArgument, fmt::format("`{}` is null", v.name)};
   }
@@ -176,15 +186,64 @@ int64_t ModelArguments::bytes_of(const ModelValue& v) const {
   return dense_bytes(v.type, {extents.data(), v.shape.size()});
 }
 
+/// Bytes of tensor `i` of what is given. Where data tell its shape, all that it holds.
+int64_t ModelArguments::room_of(size_t i) const {
+  const ModelValue& v = value(model_.given[i].value);
+  if (!v.open) return bytes_of(v);
+  const TensorRef& t = *given_[i];
+  if (t.rank() == TensorRef::kFlat) return bytes_of_row(v.type, t.count());
+  std::array<int64_t, TensorRef::kMaxRank> extents;
+  for (size_t d = 0; d < v.shape.size(); ++d) extents[d] = t.extent(static_cast<int>(d));
+  return dense_bytes(v.type, {extents.data(), v.shape.size()});
+}
+
+Result<Done> ModelArguments::check_room(size_t i) const {
+  const ModelValue& v = value(model_.given[i].value);
+  if (bytes_of(v) <= room_of(i)) return fine();
+  std::vector<int64_t> extents;
+  for (size_t d = 0; d < v.shape.size(); ++d) extents.push_back(extent(v, d));
+  return Failure{ErrorCode::kArgument,
+                 fmt::format("`{}` is {}[{}] in this call, and the tensor given holds {} elements",
+                             v.name, name_of(v.type), fmt::join(extents, ","), given_[i]->count())};
+}
+
+Result<Done> ModelArguments::check_shapes(std::span<const NamedTensor> outputs,
+                                          std::span<const TensorShape> shapes) const {
+  if (!shapes.empty() && shapes.size() != outputs.size()) {
+    return Failure{ErrorCode::kArgument,
+                   fmt::format("there is room for the shapes of {} outputs, and {} are given",
+                               shapes.size(), outputs.size())};
+  }
+  for (const ModelParam& p : model_.given) {
+    if (!shapes.empty() || !p.written || !value(p.value).open) continue;
+    return Failure{ErrorCode::kArgument,
+                   fmt::format("data tell a dim of the output {}; give CallOptions::shapes room "
+                               "for the shape of each output",
+                               text_of(value(p.value)))};
+  }
+  return fine();
+}
+
+void ModelArguments::put_shapes(std::span<const NamedTensor> outputs,
+                                std::span<TensorShape> shapes) const {
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    size_t i = 0;
+    while (given_[i] != &outputs[k].tensor) ++i;
+    const ModelValue& v = value(model_.given[i].value);
+    shapes[k].rank = static_cast<int>(v.shape.size());
+    for (size_t d = 0; d < v.shape.size(); ++d) shapes[k].extents[d] = extent(v, d);
+  }
+}
+
 /// Outputs lie apart from all else, since a step may write one before another reads.
 Result<Done> ModelArguments::check_overlap() const {
   for (size_t i = 0; i < model_.given.size(); ++i) {
     if (!model_.given[i].written) continue;
     const auto* begin = static_cast<const std::byte*>(given_[i]->data());
-    const auto* end = begin + bytes_of(value(model_.given[i].value));
+    const auto* end = begin + room_of(i);
     for (size_t j = 0; j < model_.given.size(); ++j) {
       const auto* other = static_cast<const std::byte*>(given_[j]->data());
-      const auto* other_end = other + bytes_of(value(model_.given[j].value));
+      const auto* other_end = other + room_of(j);
       if (i == j || begin == end || other == other_end) continue;
       if (begin >= other_end || other >= end) continue;
       return Failure{ErrorCode::kArgument, fmt::format("the output `{}` overlaps with `{}`",

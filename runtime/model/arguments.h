@@ -33,6 +33,15 @@ class ModelArguments {
   void move(size_t i, void* to) { data_[i] = to; }
   /// Bytes of tensor `i` of what is given.
   int64_t bytes(size_t i) const { return bytes_of(value(model_.given[i].value)); }
+  /// Sets a dim of the model that data tell.
+  void tell(int dim, int64_t value) { dims_[static_cast<size_t>(dim)] = value; }
+  /// Does tensor `i` of what is given hold the elements that come? All its dims are told.
+  Result<Done> check_room(size_t i) const;
+  /// May the call tell shapes of outputs here? They must be told where data tell them.
+  Result<Done> check_shapes(std::span<const NamedTensor> outputs,
+                            std::span<const TensorShape> shapes) const;
+  /// The shapes of outputs as they are given; all dims are told.
+  void put_shapes(std::span<const NamedTensor> outputs, std::span<TensorShape> shapes) const;
   /// A value of the model in a call whose memory begins at `block`.
   TensorRef tensor(int v, std::byte* block) const;
 
@@ -44,7 +53,9 @@ class ModelArguments {
   Result<Done> check_all() const;
   int64_t extent(const ModelValue& v, size_t i) const { return evaluate(v.shape[i], dims()); }
   Result<Done> check(const ModelValue& v, const TensorRef& t) const;
+  Failure misfit(const ModelValue& v, const TensorRef& t) const;
   int64_t bytes_of(const ModelValue& v) const;
+  int64_t room_of(size_t i) const;
   Result<Done> check_overlap() const;
 
   const ModelState& model_;

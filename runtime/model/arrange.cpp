@@ -12,8 +12,8 @@
 namespace hone::runtime {
 namespace {
 
-/// Per call: those by which its arguments are made. A node without a kernel hands on what its arguments
-/// need.
+/// Per call: those by which its arguments are made. A node without a kernel hands on what its
+/// arguments need.
 std::vector<std::vector<int>> needs_of(const ModelState& model, const ops::Graph& graph,
                                        const ops::GraphGroups& ran) {
   std::vector<int> call_of(graph.nodes.size(), -1);
@@ -49,17 +49,42 @@ StepCost cost_of(const ModelCall& call, const ops::Problem& problem, const ir::T
           schedules::estimate(applied->program, alone)};
 }
 
+/// The waves between functions of the host.
+Waves waves_of(const ModelState& model, const ops::Graph& graph, const ops::GraphGroups& ran,
+               const std::vector<const ops::Problem*>& problems, const ir::Target& target) {
+  const std::vector<std::vector<int>> needs = needs_of(model, graph, ran);
+  std::set<size_t> ends{model.calls.size()};
+  for (const ModelHost& host : model.hosts) ends.insert(host.before);
+  Waves out;
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    const int first = static_cast<int>(begin);
+    std::vector<std::vector<int>> inside;
+    for (; begin < end; ++begin) {
+      inside.emplace_back();
+      for (const int call : needs[begin]) {
+        if (call >= first) inside.back().push_back(call - first);
+      }
+    }
+    const auto cost = [&](int i) {
+      const auto call = static_cast<size_t>(first + i);
+      return cost_of(model.calls[call], *problems[call], target);
+    };
+    for (std::vector<int>& wave : form_waves(inside, cost, target.is_cuda() ? 1 : target.threads)) {
+      for (int& call : wave) call += first;
+      out.push_back(std::move(wave));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void arrange(ModelState& model, const ops::Graph& graph, const ops::GraphGroups& ran,
              const std::vector<const ops::Problem*>& problems, const ir::Target& target) {
-  const auto cost = [&](int i) {
-    return cost_of(model.calls[static_cast<size_t>(i)], *problems[static_cast<size_t>(i)], target);
-  };
   std::vector<ModelCall> calls;
   std::vector<ModelStep> steps;
-  const int threads = target.is_cuda() ? 1 : target.threads;
-  for (const std::vector<int>& wave : form_waves(needs_of(model, graph, ran), cost, threads)) {
+  for (const std::vector<int>& wave : waves_of(model, graph, ran, problems, target)) {
     ModelWave& added = model.waves.emplace_back();
     added.first = static_cast<int>(calls.size());
     added.count = static_cast<int>(wave.size());

@@ -11,7 +11,7 @@ namespace hone::runtime {
 
 /// Brings the calls and steps of a model into the order in which they run, and makes its waves.
 /// `ran` has the groups of `graph` in an order in which they can run, `problems` those of calls.
-/// On a GPU the order stays.
+/// On a GPU the order stays. Nothing is brought past a function of the host.
 void arrange(ModelState& model, const ops::Graph& graph, const ops::GraphGroups& ran,
              const std::vector<const ops::Problem*>& problems, const ir::Target& target);
 

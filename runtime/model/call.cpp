@@ -53,13 +53,21 @@ class CallBlock {
 };
 
 /// Runs the steps of a call on the host.
-Result<Done> run_on_host(const ModelArguments& call, const CallOptions& options) {
+Result<Done> run_on_host(ModelArguments& call, const CallOptions& options) {
   const ModelState& model = call.model();
   const CallBlock block(model, options.workspace);
   if (!block.data()) return block.failure();
   const std::span<std::byte> workspace(block.data() + model.memory.values,
                                        static_cast<size_t>(model.memory.workspace));
+  auto host = model.hosts.begin();
+  const auto run_hosts = [&](int before) {
+    for (; host != model.hosts.end() && host->before == static_cast<size_t>(before); ++host) {
+      if (auto f = run_host(call, *host, block.data(), workspace); !f) return f;
+    }
+    return fine();
+  };
   for (const ModelWave& wave : model.waves) {
+    if (auto f = run_hosts(wave.first); !f) return f.failure();
     if (wave.count > 1 && !options.serial) {
       if (auto f = run_wave(call, wave, block.data()); !f) return f.failure();
       continue;
@@ -73,7 +81,7 @@ Result<Done> run_on_host(const ModelArguments& call, const CallOptions& options)
       if (auto f = step.kernel->call(args.refs(), one, step.bound.get()); !f) return f.failure();
     }
   }
-  return fine();
+  return run_hosts(static_cast<int>(model.calls.size()));
 }
 
 }  // namespace
@@ -83,7 +91,12 @@ Result<Done> ModelState::run(std::span<const NamedTensor> inputs,
                              const CallOptions& options) const {
   ModelArguments call(*this);
   if (auto f = call.take(inputs, outputs); !f) return f.failure();
-  return device ? device->run(call, options) : run_on_host(call, options);
+  if (auto f = call.check_shapes(outputs, options.shapes); !f) return f.failure();
+  if (auto f = device ? device->run(call, options) : run_on_host(call, options); !f) {
+    return f.failure();
+  }
+  call.put_shapes(outputs, options.shapes);
+  return fine();
 }
 
 Result<Done> ModelState::enqueue(std::span<const NamedTensor> inputs,

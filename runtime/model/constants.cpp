@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/graph/extent_range.h"
 #include "ops/graph/group.h"
 #include "ops/graph/passes.h"
 #include "ops/graph/reading.h"
 #include "runtime/engine/kernel_state.h"
+#include "runtime/model/host_steps.h"
 #include "runtime/model/model_state.h"
 
 namespace hone::runtime {
@@ -113,6 +115,92 @@ bool Constants::folds(const ops::Graph& graph, const ops::GraphNode& node,
   return made <= read + kMostMore;
 }
 
+Result<TensorRef> Constants::dense(const ops::Graph& graph, int v,
+                                   const std::vector<ir::Dim>& dims) {
+  const TensorRef& t = at(v);
+  const ops::GraphValue& value = value_of(graph, v);
+  const auto extents = fixed_extents(value, dims);
+  if (!extents) {
+    return Failure{ErrorCode::kUnsupported,
+                   fmt::format("`{}` is a weight whose extents calls tell", value.name)};
+  }
+  const TensorRef whole(t.data(), value.type, *extents);
+  bool fits = t.type() == value.type && t.count() == whole.count();
+  for (int i = 0; fits && i < t.rank(); ++i) {
+    fits = t.rank() == whole.rank() && t.extent(i) == whole.extent(i);
+  }
+  if (!fits) {
+    return Failure{ErrorCode::kArgument,
+                   fmt::format("the weight `{}` is {}[{}]; another type or shape is given",
+                               value.name, name_of(value.type), fmt::join(*extents, ","))};
+  }
+  if (t.rank() == TensorRef::kFlat || is_dense(t, *extents)) return whole;
+  const TensorRef copy = make(value, dims);
+  const auto bytes = static_cast<size_t>(size_of(value.type));
+  auto* to = static_cast<std::byte*>(const_cast<void*>(copy.data()));
+  for (int64_t k = 0; k < copy.count(); ++k) {
+    int64_t place = 0, rest = k;
+    for (int d = t.rank() - 1; d >= 0; --d) {
+      place += rest % t.extent(d) * t.stride(d);
+      rest /= t.extent(d);
+    }
+    std::memcpy(to, static_cast<const std::byte*>(t.data()) + place * static_cast<int64_t>(bytes),
+                bytes);
+    to += bytes;
+  }
+  return copy;
+}
+
+/// Memory for a value of known extents.
+TensorRef Constants::make(const ops::GraphValue& v, const std::vector<ir::Dim>& dims) {
+  const auto extents = fixed_extents(v, dims);
+  const auto bytes = static_cast<size_t>(dense_bytes(v.type, *extents));
+  return TensorRef(take(bytes), v.type, *extents);
+}
+
+/// Bytes that live as long as this, at a multiple of 64.
+void* Constants::take(size_t bytes) {
+  made_.push_back(std::make_unique<std::byte[]>(bytes + kLineBytes));
+  void* data = made_.back().get();
+  size_t room = bytes + kLineBytes;
+  return std::align(kLineBytes, bytes, data, room);
+}
+
+Result<bool> Constants::compute_host(const ops::Graph& graph, const ops::GraphNode& node,
+                                     std::vector<ir::Dim>& dims) {
+  std::vector<TensorRef> reads;
+  for (const int v : node.reads) {
+    if (value_of(graph, v).kind != ops::GraphValue::kConstant) return false;
+    if (!fixed_extents(value_of(graph, v), dims)) return false;
+    const auto read = dense(graph, v, dims);
+    if (!read) return read.failure();
+    reads.push_back(*read);
+  }
+  for (const int v : node.makes) {
+    if (v >= 0 && value_of(graph, v).output) return false;
+  }
+  auto step = make_host(graph, node, dims, 0);
+  if (!step) return step.failure();
+  const auto room = static_cast<size_t>(step->scratch);
+  const std::span<std::byte> scratch(static_cast<std::byte*>(take(room)), room);
+  const ops::HostCall call{reads, step->numbers, scratch};
+  const auto count = count_of(*step->function, call, step->least, step->most);
+  if (!count) return count.failure();
+  for (ir::Dim& d : dims) {
+    if (d.name == node.host->dim) d.lo = d.hi = *count;
+  }
+  std::vector<void*> results;
+  for (const int v : node.makes) {
+    results.push_back(nullptr);
+    if (v < 0) continue;
+    const TensorRef made = make(value_of(graph, v), dims);
+    tensors_.emplace(v, made);
+    results.back() = const_cast<void*>(made.data());
+  }
+  step->function->write(call, *count, results);
+  return true;
+}
+
 Result<bool> Constants::compute(const ops::Graph& graph, int n, const std::vector<ir::Dim>& dims,
                                 HostEngine& host) {
   const ops::GraphNode& node = graph.nodes[static_cast<size_t>(n)];
@@ -142,34 +230,28 @@ Result<bool> Constants::compute(const ops::Graph& graph, int n, const std::vecto
   }
   std::vector<TensorRef> results;
   std::vector<ArgRef> args;
-  for (const int v : group->makes) {
-    const auto extents = fixed_extents(value_of(graph, v), dims);
-    const auto bytes = static_cast<size_t>(dense_bytes(value_of(graph, v).type, *extents));
-    made_.push_back(std::make_unique<std::byte[]>(bytes + kLineBytes));
-    void* data = made_.back().get();
-    size_t room = bytes + kLineBytes;
-    std::align(kLineBytes, bytes, data, room);
-    results.emplace_back(data, value_of(graph, v).type, *extents);
-  }
+  for (const int v : group->makes) results.push_back(make(value_of(graph, v), dims));
   for (const TensorRef& t : results) args.emplace_back(t);
   if (auto f = (*kernel)->call(args, CallOptions(), bound.get()); !f) return f.failure();
   for (size_t i = 0; i < results.size(); ++i) tensors_.emplace(group->makes[i], results[i]);
   return true;
 }
 
-Result<ops::Graph> Constants::fold(ops::Graph graph, const std::vector<ir::Dim>& dims,
-                                   HostEngine& host) {
+Result<ops::Graph> Constants::fold(ops::Graph graph, std::vector<ir::Dim>& dims, HostEngine& host) {
   std::vector<bool> keeps(graph.nodes.size(), true);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (!folds(graph, graph.nodes[n], dims)) continue;
-    const auto done = compute(graph, static_cast<int>(n), dims, host);
+    const ops::GraphNode& node = graph.nodes[n];
+    if (!node.host && !folds(graph, node, dims)) continue;
+    const auto done = node.host ? compute_host(graph, node, dims)
+                                : compute(graph, static_cast<int>(n), dims, host);
     if (!done) {
       return Failure{done.failure().code,
                      fmt::format("in `{}`: {}", print(graph.nodes[n].use), done.failure().message)};
     }
     if (!*done) continue;
     keeps[n] = false;
-    for (const int v : graph.nodes[n].makes) {
+    for (const int v : node.makes) {
+      if (v < 0) continue;
       graph.values[static_cast<size_t>(v)].kind = ops::GraphValue::kConstant;
     }
   }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "jit/ir/spelling.h"
+#include "ops/graph/extent_range.h"
 #include "runtime/model/model_state.h"
 
 namespace hone::runtime {
@@ -34,6 +35,26 @@ Result<ir::Dim> bind_dim(const std::string& word) {
   return ir::Dim{word.substr(0, sign), *lo, *hi, {}};
 }
 
+bool is_bound(const std::vector<ir::Dim>& dims, const std::string& name) {
+  return std::any_of(dims.begin(), dims.end(), [&](const ir::Dim& d) { return d.name == name; });
+}
+
+/// Dims with those that data tell: each from 0 to its largest value.
+Result<std::vector<ir::Dim>> with_data_dims(const ops::Graph& graph, std::vector<ir::Dim> dims) {
+  for (const ops::DataDim& d : graph.data_dims) {
+    if (is_bound(dims, d.name)) continue;
+    const auto range = ops::range_of_extent(d.most, dims);
+    if (!range) {
+      return Failure{ErrorCode::kArgument,
+                     fmt::format("data tell {} of `{}`, which is at most {}: no number of 64 bits; "
+                                 "bind it to a range, as in `{}=0..100`",
+                                 d.name, graph.name, ir::print(d.most), d.name)};
+    }
+    dims.push_back({d.name, 0, std::max<int64_t>(range->hi, 0), {}});
+  }
+  return dims;
+}
+
 }  // namespace
 
 Result<std::vector<ir::Dim>> bind_dims(const ops::Graph& graph, const std::string& words) {
@@ -57,11 +78,11 @@ Result<std::vector<ir::Dim>> bind_dims(const ops::Graph& graph, const std::strin
   }
   std::string open;
   for (const std::string& name : graph.dims) {
-    const bool bound =
-        std::any_of(dims.begin(), dims.end(), [&](const ir::Dim& d) { return d.name == name; });
-    if (!bound) open += (open.empty() ? "" : ", ") + name;
+    const bool by_data = std::any_of(graph.data_dims.begin(), graph.data_dims.end(),
+                                     [&](const ops::DataDim& d) { return d.name == name; });
+    if (!by_data && !is_bound(dims, name)) open += (open.empty() ? "" : ", ") + name;
   }
-  if (open.empty()) return dims;
+  if (open.empty()) return with_data_dims(graph, std::move(dims));
   return Failure{ErrorCode::kArgument,
                  fmt::format("dims of `{}` are not bound: {}; `B=8` is one value, `B=1..64` what "
                              "calls tell",

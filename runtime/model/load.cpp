@@ -9,6 +9,7 @@
 #include "ops/graph/fuse.h"
 #include "ops/graph/group.h"
 #include "ops/graph/homes.h"
+#include "ops/graph/host_use.h"
 #include "ops/graph/passes.h"
 #include "ops/graph/plan.h"
 #include "runtime/model/arrange.h"
@@ -56,26 +57,16 @@ class ModelLoader {
     drafts_.emplace(dims_, engine_);
     model_->services = engine_.services;
     model_->text = graph_.text;
-    model_->key = plan_key(engine_, graph_, dims_);
-    model_->bound_dims = dims_;
     model_->fused = options_.fuse;
-    for (const ir::Dim& d : dims_) {
-      if (d.lo != d.hi) model_->dims.push_back(d);
-    }
     for (const bool written : {false, true}) add_given(written);
-    if (model_->dims.size() > kMostModelDims || model_->given.size() > kMostModelGiven) {
-      return Failure{ErrorCode::kUnsupported,
-                     fmt::format("`{}` has {} dims of calls, and {} inputs and outputs; {} and {} "
-                                 "are the most",
-                                 graph_.name, model_->dims.size(), model_->given.size(),
-                                 kMostModelDims, kMostModelGiven)};
-    }
     auto constants = Constants::take(graph_, options_);
     if (!constants) return constants.failure();
     if (auto f = check_in_host(engine_.services->gpu().get(), options_.weights); !f) {
       return f.failure();
     }
     constants_ = std::move(*constants);
+    if (auto f = fold_hosts(); !f) return f.failure();
+    if (auto f = take_dims(); !f) return f.failure();
     if (options_.fuse && estimates()) take_integers();
     if (auto f = check_dims(); !f) return f.failure();
     for (const ops::GraphValue& v : graph_.values) {
@@ -90,16 +81,20 @@ class ModelLoader {
     compile(*all);
     weights_.emplace(engine_, graph_, constants_);
     for (size_t i = 0; i < all->size(); ++i) {
+      std::vector<int>& nodes = (*all)[i];
       if (in_memory(i)) {
-        ran_.push_back(std::move((*all)[i]));
-      } else if (auto f = add_call(std::move((*all)[i])); !f) {
+        ran_.push_back(std::move(nodes));
+      } else if (graph_.nodes[static_cast<size_t>(nodes[0])].host) {
+        if (auto f = add_host(std::move(nodes)); !f) return f.failure();
+      } else if (auto f = add_call(std::move(nodes)); !f) {
         return f.failure();
       }
     }
     arrange(*model_, graph_, ran_, problems_, engine_.target);
+    settle_outputs(*model_);
     if (auto f = plan(); !f) return f.failure();
     align_given();
-    model_->memory.weights = weights_->bytes();
+    model_->memory.weights = weights_->bytes() + kept_bytes_;
     model_->plan = ops::print_plan(graph_, ran_);
     model_->graph = std::move(graph_);
     if (auto f = add_device(); !f) return f.failure();
@@ -108,6 +103,45 @@ class ModelLoader {
 
  private:
   const ops::GraphValue& value(int v) const { return graph_.values[static_cast<size_t>(v)]; }
+
+  /// Functions of the host on constants: their dims have one value then, as those of other graphs.
+  Result<Done> fold_hosts() {
+    folded_.resize(graph_.values.size());
+    if (graph_.data_dims.empty()) return Done();
+    HostEngine host(engine_);
+    std::vector<ops::GraphValue::Kind> before;
+    for (const ops::GraphValue& v : graph_.values) before.push_back(v.kind);
+    auto folded = constants_.fold(std::move(graph_), dims_, host);
+    if (!folded) return folded.failure();
+    graph_ = *std::move(folded);
+    for (size_t v = 0; v < before.size(); ++v) folded_[v] = graph_.values[v].kind != before[v];
+    return Done();
+  }
+
+  /// Dims that calls tell, and behind them those that their data tell.
+  Result<Done> take_dims() {
+    model_->key = plan_key(engine_, graph_, dims_);
+    model_->bound_dims = dims_;
+    for (const bool data : {false, true}) {
+      for (const ir::Dim& d : dims_) {
+        if (d.lo != d.hi && tells_by_data(d.name) == data) model_->dims.push_back(d);
+      }
+      if (!data) model_->told = model_->dims.size();
+    }
+    if (model_->dims.size() <= kMostModelDims && model_->given.size() <= kMostModelGiven) {
+      return Done();
+    }
+    return Failure{ErrorCode::kUnsupported,
+                   fmt::format("`{}` has {} dims of calls, and {} inputs and outputs; {} and {} "
+                               "are the most",
+                               graph_.name, model_->dims.size(), model_->given.size(),
+                               kMostModelDims, kMostModelGiven)};
+  }
+
+  bool tells_by_data(const std::string& dim) const {
+    return std::any_of(graph_.data_dims.begin(), graph_.data_dims.end(),
+                       [&](const ops::DataDim& d) { return d.name == dim; });
+  }
 
   /// Whether the cost model says which form of a graph is faster: it knows CPUs.
   bool estimates() const { return !engine_.target.is_cuda(); }
@@ -157,7 +191,7 @@ class ModelLoader {
   /// A dim that calls tell stands by itself in the shape of an input.
   Result<Done> check_dims() const {
     std::string open;
-    for (const ir::Dim& d : model_->dims) {
+    for (const ir::Dim& d : std::span(model_->dims).first(model_->told)) {
       const bool told = std::any_of(graph_.values.begin(), graph_.values.end(), [&](const auto& v) {
         const auto alone = [&](const ir::Expr& e) {
           return e->op == ir::Op::kDim && e->name == d.name;
@@ -198,11 +232,17 @@ class ModelLoader {
     for (const ir::Expr& extent : v.shape) {
       const ir::Expr fixed = ops::with_fixed_dims(extent, dims_);
       out.shape.push_back(number_dims(fixed, model_->dims));
-      p.shape.push_back({ir::print(extent), fixed->op == ir::Op::kInt ? fixed->i : int64_t{-1}});
+      const bool by_data = names_data_dim(*model_, fixed);
+      out.by_data.push_back(by_data);
+      out.open |= by_data;
+      const auto range = ops::range_of_extent(fixed, dims_);
+      p.shape.push_back({ir::print(extent), fixed->op == ir::Op::kInt ? fixed->i : int64_t{-1},
+                         range ? range->hi : int64_t{-1}, by_data});
     }
     p.strides = dense_strides(v.type, p.shape);
     p.align = size_of(v.type);
-    if (v.output || v.kind != ops::GraphValue::kMade) model_->params.push_back(std::move(p));
+    const bool made = v.kind == ops::GraphValue::kMade || folded_[model_->values.size()];
+    if (v.output || !made) model_->params.push_back(std::move(p));
     model_->values.push_back(std::move(out));
   }
 
@@ -259,6 +299,33 @@ class ModelLoader {
     return Done();
   }
 
+  /// A function of the host runs between kernels. Its dim is known then, and with it shapes of
+  /// outputs.
+  Result<Done> add_host(std::vector<int> nodes) {
+    const ops::GraphNode& node = graph_.nodes[static_cast<size_t>(nodes[0])];
+    if (engine_.services->gpu()) {
+      return in_node({ErrorCode::kUnsupported,
+                      fmt::format("data tell the dim {}; this runs on CPUs, and not on a GPU",
+                                  node.host->dim)},
+                     nodes[0]);
+    }
+    auto host = make_host(graph_, node, dims_, model_->calls.size());
+    if (!host) return host.failure();
+    for (size_t i = 0; i < node.reads.size(); ++i) {
+      if (value(node.reads[i]).kind != ops::GraphValue::kConstant) continue;
+      const auto weight = constants_.dense(graph_, node.reads[i], dims_);
+      if (!weight) return in_node(weight.failure(), nodes[0]);
+      kept_bytes_ += keep_weight(*host, i, *weight);
+    }
+    const auto at = std::find_if(model_->dims.begin(), model_->dims.end(),
+                                 [&](const ir::Dim& d) { return d.name == node.host->dim; });
+    if (at != model_->dims.end()) host->dim = static_cast<int>(at - model_->dims.begin());
+    model_->host_steps.push_back(host_step_of(graph_, node, *host));
+    model_->hosts.push_back(*std::move(host));
+    ran_.push_back(std::move(nodes));
+    return Done();
+  }
+
   /// What the language does not have together is computed in halves.
   Result<Done> add_apart(const std::vector<int>& nodes) {
     const auto half = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
@@ -311,27 +378,12 @@ class ModelLoader {
     }
   }
 
-  /// All calls. What one of a wave needs lives from its first one to its last.
-  std::vector<std::pair<const ModelCall*, const ModelWave*>> calls_in_waves() const {
-    std::vector<std::pair<const ModelCall*, const ModelWave*>> out;
-    for (const ModelWave& wave : model_->waves) {
-      for (int i = 0; i < wave.count; ++i) {
-        out.emplace_back(&model_->calls[static_cast<size_t>(wave.first + i)], &wave);
-      }
-    }
-    return out;
-  }
-
   /// Where values between steps lie. Those that the caller gives have their memory.
   Result<Done> plan() {
     std::map<int, size_t> place;
     std::vector<Lifetime> lifetimes;
-    for (const ModelWave& wave : model_->waves) {
-      const int at_once = std::min(wave.count, wave.workers);
-      model_->memory.workspace = std::max(model_->memory.workspace, at_once * wave.workspace);
-    }
-    for (const auto& [call, wave] : calls_in_waves()) {
-      for (const int arg : call->args) {
+    for (const TouchedValues& t : touched_values(*model_)) {
+      for (const int arg : t.values) {
         const int v = home(arg);
         if (value(v).output || value(v).kind != ops::GraphValue::kMade) continue;
         const auto bytes = most_bytes(v);
@@ -341,8 +393,8 @@ class ModelLoader {
               fmt::format("`{}` is larger than all memory, or of no known size", value(v).name)};
         }
         const auto [at, fresh] = place.emplace(v, lifetimes.size());
-        if (fresh) lifetimes.push_back({*bytes, wave->first, 0});
-        lifetimes[at->second].last = wave->first + wave->count - 1;
+        if (fresh) lifetimes.push_back({*bytes, t.first, 0});
+        lifetimes[at->second].last = t.last;
       }
     }
     for (size_t v = 0; v < model_->values.size(); ++v) {
@@ -364,6 +416,7 @@ class ModelLoader {
       model_->memory.values_sum += lifetimes[i].bytes;
     }
     model_->memory.values = plan.bytes;
+    model_->memory.workspace = most_workspace(*model_);
     model_->memory.call = plan.bytes + model_->memory.workspace;
     return Done();
   }
@@ -376,6 +429,8 @@ class ModelLoader {
   Constants constants_;
   std::optional<WeightBinder> weights_;
   ops::Homes homes_;                           ///< where nodes may share kernels
+  int64_t kept_bytes_ = 0;                     ///< of weights that functions of the host take
+  std::vector<bool> folded_;                   ///< per value: it is a constant since `fold_hosts`
   ops::GraphGroups ran_;                       ///< groups that came to be, in their order
   std::vector<const ops::Problem*> problems_;  ///< of calls, as they were added
   /// Held until calls have them, as the engine keeps what somebody holds.

@@ -93,6 +93,7 @@ void Model::wait(void* stream) const { value_or_raise(try_wait(stream)); }
 const std::string& Model::text() const { return state_->text; }
 std::span<const Param> Model::params() const { return state_->params; }
 std::span<const ModelStep> Model::steps() const { return state_->steps; }
+std::span<const ModelHostStep> Model::host_steps() const { return state_->host_steps; }
 const std::string& Model::plan() const { return state_->plan; }
 ModelMemory Model::memory() const { return state_->memory; }
 

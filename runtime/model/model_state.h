@@ -9,6 +9,7 @@
 #include "ops/graph/graph.h"
 #include "runtime/engine/engine_state.h"
 #include "runtime/engine/kernel_state.h"
+#include "runtime/model/host_steps.h"
 #include "runtime/model/memory_plan.h"
 #include "runtime/model/model_file.h"
 
@@ -16,15 +17,17 @@ namespace hone::runtime {
 
 class DeviceModel;
 
-/// The most dims that calls tell, and the most tensors that they give: a call has them on its
-/// stack. Chosen: a few KB (not measured).
-inline constexpr size_t kMostModelDims = 32, kMostModelGiven = 256;
+/// The most dims that calls or their data tell, and the most tensors that they give: a call has
+/// them on its stack. Chosen: a few KB (not measured).
+inline constexpr size_t kMostModelDims = 64, kMostModelGiven = 256;
 
 /// A tensor of a model.
 struct ModelValue {
   std::string name;
   DType type = DType::kF32;
   std::vector<ir::Expr> shape;   ///< over numbered dims
+  std::vector<bool> by_data;     ///< per dim: data tell it in the course of a call
+  bool open = false;             ///< they tell one of them
   std::vector<int> order;        ///< of dims in memory, the outermost first; empty: as they stand
   std::vector<int64_t> strides;  ///< per dim, in elements, where it is not dense; else none
   int home = -1;                 ///< the value in whose memory it lies, itself or another
@@ -66,13 +69,16 @@ struct ModelState {
   bool fused = true;                ///< as ModelOptions::fuse
   ops::Graph graph;                 ///< as it runs: without what was computed at load
   std::vector<ir::Dim> bound_dims;  ///< all of the graph's
-  std::vector<ir::Dim> dims;        ///< those that calls tell
+  std::vector<ir::Dim> dims;        ///< those that calls tell, then those that their data tell
+  size_t told = 0;                  ///< of these, the ones that calls tell
   std::vector<ModelValue> values;
   std::vector<ModelParam> given;  ///< inputs, then outputs
   std::vector<ModelCall> calls;
   std::vector<ModelWave> waves;  ///< of all calls, in their order
+  std::vector<ModelHost> hosts;  ///< in their order
   std::vector<Param> params;
   std::vector<ModelStep> steps;
+  std::vector<ModelHostStep> host_steps;
   ModelMemory memory;
   std::shared_ptr<Services> services;
   std::shared_ptr<const DeviceModel> device;  ///< where it runs on a GPU
@@ -93,7 +99,8 @@ struct ModelState {
   Result<Done> wait(void* stream) const;
 };
 
-/// The ranges of a graph's dims by `words`: `B=8 S=1..128`. Every dim has one.
+/// The ranges of a graph's dims by `words`: `B=8 S=1..128`. Every dim has one; those that data tell
+/// have all values that they may have, where the words say nothing of them.
 Result<std::vector<ir::Dim>> bind_dims(const ops::Graph& graph, const std::string& words);
 
 /// Bytes of a dense tensor.

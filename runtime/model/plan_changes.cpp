@@ -43,7 +43,7 @@ class Changes {
 
   /// The problem of a group; empty: it has no kernel.
   std::string text_of(const PlannedGraph& plan, size_t place) {
-    if (plan.in_memory[place]) return "";
+    if (plan.no_kernel[place]) return "";
     const auto& made = drafts_.group(plan.graph, plan.groups[place]);
     if (!made) return "";
     problems_.emplace(made->problem.text, &made->problem);
@@ -155,7 +155,7 @@ class Changes {
 
   void add(std::string what, PlannedGraph plan) {
     for (size_t p = 0; p < plan.groups.size(); ++p) {
-      if (!plan.in_memory[p] && text_of(plan, p).empty()) return;
+      if (!plan.no_kernel[p] && text_of(plan, p).empty()) return;
     }
     PlanChange change{std::move(what), std::move(plan), {}, {}};
     change.come = kernels_of(change.plan, drafts_);
@@ -183,13 +183,16 @@ class Changes {
 PlannedGraph::PlannedGraph(ops::Graph graph, ops::GraphGroups groups,
                            const std::vector<ir::Dim>& dims)
     : graph(std::move(graph)), groups(std::move(groups)) {
-  in_memory = ops::find_homes(this->graph, this->groups, dims, true).in_memory;
+  no_kernel = ops::find_homes(this->graph, this->groups, dims, true).in_memory;
+  for (size_t p = 0; p < this->groups.size(); ++p) {
+    if (this->graph.nodes[static_cast<size_t>(this->groups[p][0])].host) no_kernel[p] = true;
+  }
 }
 
 KernelCounts kernels_of(const PlannedGraph& plan, KernelDrafts& drafts) {
   KernelCounts counts;
   for (size_t p = 0; p < plan.groups.size(); ++p) {
-    if (plan.in_memory[p]) continue;
+    if (plan.no_kernel[p]) continue;
     const auto& group = drafts.group(plan.graph, plan.groups[p]);
     if (group) ++counts[group->problem.text];
   }

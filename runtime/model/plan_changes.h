@@ -20,7 +20,8 @@ struct PlannedGraph {
 
   ops::Graph graph;
   ops::GraphGroups groups;
-  std::vector<bool> in_memory;  ///< per group: it has no kernel; see ops::Homes
+  /// Per group: its result lies in memory before (ops::Homes), or a function of the host makes it.
+  std::vector<bool> no_kernel;
 };
 
 /// A plan that differs in one thing from another one.

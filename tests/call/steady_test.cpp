@@ -114,6 +114,25 @@ TEST_CASE("steady: calls of a model allocate nothing, whatever its batch") {
   }
 }
 
+TEST_CASE("steady: calls of a model whose data tell dims allocate nothing") {
+  hone::Engine engine = make_engine(1);
+  const hone::Model model = engine.load_graph(
+      "op take(X: f32[A], P: i64[R,N]) -> (Y: f32[N]) { Y[i] = X[P[0,i]]*2.0 }\n"
+      "graph g(x: f32[A]) -> (y: f32[n], u: f32[m]) { p[i in 0..1, j in 0..n] = nonzero(x); y = "
+      "take(x, p); u, _, _, _ = unique(y) }",
+      {.dims = "A=1..64"});
+  std::vector<float> x(64), y(64), u(64);
+  std::vector<hone::TensorShape> shapes(2);
+  for (const int64_t count : {64, 0, 7}) {
+    for (int64_t i = 0; i < 64; ++i) x[static_cast<size_t>(i)] = i < count ? float(i % 5 + 1) : 0;
+    const hone::NamedTensor in[] = {{"x", {x.data(), {64}}}},
+                            out[] = {{"y", {y.data(), {64}}}, {"u", {u.data(), {64}}}};
+    CHECK(allocations_of([&] { model.run(in, out, {.shapes = shapes}); }) == 0);
+    CHECK(shapes[0].extents[0] == count);
+    CHECK(shapes[1].extents[0] == std::min<int64_t>(count, 5));
+  }
+}
+
 TEST_CASE("steady: calls of a model through C allocate nothing") {
   hone_engine_options o{};
   o.struct_size = sizeof o;

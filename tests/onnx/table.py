@@ -12,7 +12,9 @@ ROWS = {}
 # Why an operator has no row, where that is more than that nobody wrote the op.
 REASONS = {
     "values known before anything is computed: shapes, constants": ["Shape", "Size", "Constant"],
-    "shapes that depend on data": ["Compress", "NonMaxSuppression", "NonZero", "Unique", "TfIdfVectorizer"],
+    "shapes that depend on data: functions of the host in models": [
+        "Compress", "NonMaxSuppression", "NonZero", "Unique"],
+    "shapes that depend on data": ["TfIdfVectorizer"],
     "random numbers": ["Bernoulli", "Multinomial", "RandomNormal", "RandomUniform", "RandomUniformLike"],
     "control flow, sequences and optional values": [
         "If", "Loop", "Scan", "SequenceMap", "SequenceInsert", "OptionalGetElement", "OptionalHasElement"],

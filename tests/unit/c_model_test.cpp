@@ -109,6 +109,37 @@ TEST_CASE("C models: a graph is loaded, run, and outlives its engine") {
   std::free(call.workspace);
 }
 
+TEST_CASE("C models: a call tells the shapes of outputs that data tell") {
+  LoadedModel m;
+  m.options.weight_count = 0;
+  m.options.dims = nullptr;
+  REQUIRE_MESSAGE(m.load("graph g(x: f32[2,3]) -> (p: i64[2,n]) { p = nonzero(x) }") == HONE_OK,
+                  m.error);
+  const hone_param* p = hone_model_param(m.model, 1);
+  REQUIRE(p != nullptr);
+  CHECK(p->shape[1] == -1);
+  CHECK(p->most[1] == 6);
+  CHECK(p->by_data[0] == 0);
+  CHECK(p->by_data[1] == 1);
+  m.x = {0, 2, 0, 0, 0, 5};
+  std::vector<int64_t> places(12, -1), shape{2, 6};
+  const hone_named_tensor out = {"p", {places.data(), HONE_I64, 2, shape.data(), nullptr, 0}};
+  CHECK(m.run({m.input()}, {out}) == HONE_ERROR_ARGUMENT);
+  hone_shape told{};
+  hone_call_options call{};
+  call.struct_size = sizeof call;
+  call.shapes = &told;
+  call.shape_count = 1;
+  REQUIRE_MESSAGE(m.run({m.input()}, {out}, &call) == HONE_OK, m.error);
+  CHECK(told.rank == 2);
+  CHECK(told.extents[0] == 2);
+  CHECK(told.extents[1] == 2);
+  CHECK(std::vector<int64_t>(places.begin(), places.begin() + 5) ==
+        std::vector<int64_t>{0, 1, 1, 2, -1});
+  call.shape_count = 2;
+  CHECK(m.run({m.input()}, {out}, &call) == HONE_ERROR_ARGUMENT);
+}
+
 TEST_CASE("C models: a model runs by the plan that it is given") {
   LoadedModel m;
   m.options.plan = "a y z";

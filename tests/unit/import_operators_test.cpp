@@ -207,11 +207,35 @@ TEST_CASE("import: remainders of floats have the dividend's sign") {
   CHECK(says(told(0), "Mod `y`: remainders of floats with the divisor's sign"));
 }
 
+TEST_CASE("import: functions of the host make tensors whose size data tell") {
+  const std::string places =
+      text_of(model({tensor("x", {-1, 3})},
+                    {node("NonZero", {"x"}, {"p"}), node("Transpose", {"p"}, {"y"})}, "y"));
+  CHECK(says(places, "p[i0 in 0..2,i1 in 0..p_size] = nonzero(x)"));
+  CHECK(says(places, "[i0 in 0..p_size,i1 in 0..2]"));
+  const std::string slices =
+      text_of(model({tensor("x", {-1, 3})}, {node("Unique", {"x"}, {"y"}, {{"axis", {-1}}})}, "y"));
+  CHECK(says(slices, "_, _, _ = unique<axis=1, sorted=1>(x)"));
+  // Sizes of such a tensor are its dims.
+  CHECK(says(text_of(model({tensor("x", {-1, 3})},
+                           {node("NonZero", {"x"}, {"p"}), node("Shape", {"p"}, {"s"}),
+                            node("Gather", {"s", "one"}, {"n"}), node("Expand", {"v", "n"}, {"y"})},
+                           "y", {integers("one", {1}), floats("v", {7})})),
+             "y[i0 in 0..p_size]"));
+  // Limits that are known say how many there may be.
+  CHECK(says(text_of(model({tensor("b", {1, 8, 4}), tensor("s", {1, 2, 8})},
+                           {node("NonMaxSuppression", {"b", "s", "most"}, {"y"})}, "y",
+                           {integers("most", {3})})),
+             "non_max_suppression<center=0, limit=3>(b, s, most"));
+  CHECK(says(text_of(model({tensor("x", {})}, {node("NonZero", {"x"}, {"y"})}, "y")),
+             "NonZero `y`: its input has no dims"));
+}
+
 TEST_CASE("import: of a branch that is known the nodes stand in the graph") {
   onnx::Graph then, otherwise;
   then.nodes = {node("Relu", {"x"}, {"p"})};
   then.outputs = {tensor("p", {})};
-  otherwise.nodes = {node("Unique", {"z"}, {"q"}), node("Neg", {"q"}, {"r"})};
+  otherwise.nodes = {node("Multinomial", {"z"}, {"q"}), node("Neg", {"q"}, {"r"})};
   otherwise.outputs = {tensor("r", {})};
   onnx::Node branch = node("If", {"c"}, {"y"});
   for (const auto& [name, graph] : {std::pair{"then_branch", then}, {"else_branch", otherwise}}) {
@@ -229,7 +253,7 @@ TEST_CASE("import: of a branch that is known the nodes stand in the graph") {
   const std::string taken = told(2);
   CHECK(says(taken, "p[i0 in 0..3] = onnx_relu(x)"));
   CHECK(taken.find("onnx_exp") == std::string::npos);
-  CHECK(says(told(0), "Unique `q`: there is no op for it"));
+  CHECK(says(told(0), "Multinomial `q`: there is no op for it"));
   const std::string open =
       text_of(model({tensor("x", {3}), tensor("c", {})}, {branch}, "y", {integers("z", {1})}));
   CHECK(says(open, "If `y`: its conditions are not known before a call"));

@@ -96,15 +96,15 @@ TEST_CASE("import: sizes that calls tell are halved, cut, padded and put togethe
 }
 
 TEST_CASE("import: all that has no op is told, what follows from it is not") {
-  onnx::Model m =
-      model({tensor("x", {2, 3})},
-            {node("Unique", {"x"}, {"p"}), node("Relu", {"p"}, {"q"}), node("Loop", {"x"}, {"r"}),
-             node("Reshape", {"x", "x"}, {"y"}), node("Scan", {"x"}, {"unused"})},
-            "y");
+  onnx::Model m = model(
+      {tensor("x", {2, 3})},
+      {node("Multinomial", {"x"}, {"p"}), node("Relu", {"p"}, {"q"}), node("Loop", {"x"}, {"r"}),
+       node("Reshape", {"x", "x"}, {"y"}), node("Scan", {"x"}, {"unused"})},
+      "y");
   m.graph.outputs.push_back(tensor("q", {}));
   m.graph.outputs.push_back(tensor("r", {}));
   const std::string told = text_of(m);
-  CHECK(says(told, "Unique `p`: there is no op for it"));
+  CHECK(says(told, "Multinomial `p`: there is no op for it"));
   CHECK(told.find("Scan") == std::string::npos);
   CHECK(says(told, "Loop `r`: there is no op for it"));
   CHECK(says(told, "Reshape `y`: its dims are not known before a call"));
