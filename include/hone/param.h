@@ -24,9 +24,9 @@ HONE_API std::string_view name_of(Role role);
 
 /// The extent of a tensor along one dim.
 struct Extent {
-  std::string text;    ///< as the op says it: `M`, `2*N + 1`
-  int64_t value = -1;  ///< elements; -1 where it is known at the call, and of an op
-  int64_t most = -1;   ///< of a model: no call has more elements; elsewhere -1
+  std::string text;      ///< as the op says it: `M`, `2*N + 1`
+  int64_t value = -1;    ///< elements; -1 where it is known at the call, and of an op
+  int64_t most = -1;     ///< of a model: no call has more elements; elsewhere -1
   bool by_data = false;  ///< of a model: data tell it in the course of a call, not shapes before it
 };
 
