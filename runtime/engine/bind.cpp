@@ -10,6 +10,7 @@
 #include "jit/ir/integers.h"
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/kernel_state.h"
+#include "runtime/engine/large_pages.h"
 #include "runtime/fine.h"
 
 namespace hone::runtime {
@@ -36,7 +37,7 @@ Result<std::shared_ptr<const BoundBlock>> allocate(const KernelState& k, int64_t
                                k.problem, size, pool.used(), pool.ceiling())};
   };
   if (!pool.reserve(size)) return fail();
-  void* data = std::aligned_alloc(static_cast<size_t>(align), static_cast<size_t>(size));
+  void* data = allocate_in_pages(align, size);
   if (!data) {
     pool.unreserve(size);
     return fail();

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "runtime/engine/large_pages.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -58,7 +60,7 @@ void* WorkspacePool::take(int64_t bytes) {
     if (void* block = kept.exchange(nullptr, std::memory_order_acquire)) return block;
   }
   if (!reserve(size.bytes)) return nullptr;
-  void* block = std::aligned_alloc(64, static_cast<size_t>(size.bytes));
+  void* block = allocate_in_pages(64, size.bytes);
   if (!block) unreserve(size.bytes);
   return block;
 }
