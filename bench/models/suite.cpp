@@ -108,8 +108,10 @@ class ModelRaces {
     row.kernels = g.model->calls.size();
     row.nodes = g.file.graph.nodes.size();
     row.memory = g.model->memory;
+    std::vector<TensorShape> shapes(g.tensors.outputs.size());
     const auto begin = std::chrono::steady_clock::now();
-    if (auto f = g.model->run(g.tensors.inputs, g.tensors.outputs, {}); !f) return f.failure();
+    const auto first = g.model->run(g.tensors.inputs, g.tensors.outputs, {.shapes = shapes});
+    if (!first) return first.failure();
     row.first_us =
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
     if (auto f = race_both(g, **apart, row); !f) return f.failure();
@@ -125,11 +127,12 @@ class ModelRaces {
   Result<Done> race_both(const runtime::LoadedGraph& g, const runtime::ModelState& apart,
                          ModelRow& row) const {
     Result<Done> outcome = Done{};
+    std::vector<TensorShape> shapes(g.tensors.outputs.size());
     std::vector<Contender> both;
     for (const runtime::ModelState* model : {g.model.get(), &apart}) {
-      const auto run = [&g, &outcome, model](int64_t n) {
+      const auto run = [&g, &outcome, &shapes, model](int64_t n) {
         for (int64_t i = 0; i < n && outcome; ++i) {
-          outcome = model->run(g.tensors.inputs, g.tensors.outputs, {});
+          outcome = model->run(g.tensors.inputs, g.tensors.outputs, {.shapes = shapes});
         }
       };
       both.push_back(
