@@ -78,6 +78,7 @@ class ModelRace {
  public:
   ModelRace(const Options& options, runtime::LoadedGraph loaded)
       : options_(options), g_(std::move(loaded)) {
+    shapes_.resize(g_.tensors.outputs.size());
     load_.path = g_.path;
     load_.threads = g_.engine->target.threads;
     for (const ir::Dim& dim : g_.model->bound_dims) {
@@ -116,7 +117,7 @@ class ModelRace {
 
  private:
   Result<Done> call(const runtime::ModelState& model) const {
-    return model.run(g_.tensors.inputs, g_.tensors.outputs, {});
+    return model.run(g_.tensors.inputs, g_.tensors.outputs, {.shapes = shapes_});
   }
 
   void park() const {
@@ -245,6 +246,7 @@ class ModelRace {
   PeerLoad load_;
   std::vector<NamedTensor> given_;  ///< all that a peer is given: random weights as well
   std::vector<PeerLane> lanes_;
+  mutable std::vector<TensorShape> shapes_;  ///< of outputs, as the last call made them
 };
 
 }  // namespace

@@ -38,9 +38,9 @@ Result<ProbedModel> ProbedModel::load(EngineState& engine, const onnx::Model& mo
     for (const Extent& e : p.shape) {
       if (e.value < 0) {
         return Failure{ErrorCode::kArgument,
-                       fmt::format("`{}` has the dim {}, which calls would tell; bind one value of "
+                       fmt::format("`{}` has the dim {}, which {} would tell; bind one value of "
                                    "each dim, as in `batch=1`",
-                                   p.name, e.text)};
+                                   p.name, e.text, e.by_data ? "data" : "calls")};
       }
       shape.push_back(e.value);
     }
