@@ -18,8 +18,8 @@ using Waves = std::vector<std::vector<int>>;
 /// Has steps run at the same time, each on one thread, where that should be faster than one after
 /// the other over all threads. Neighbours in a wave are for one thread, as far as that is even.
 ///
-/// `needs` has for each step the ones before it by which its arguments are made. A step is taken ahead of
-/// others for a wave alone. `cost` is asked once for each step that could be in one.
+/// `needs` has for each step the ones before it by which its arguments are made. A step is taken
+/// ahead of others for a wave alone. `cost` is asked once for each step that could be in one.
 Waves form_waves(const std::vector<std::vector<int>>& needs,
                  const std::function<StepCost(int)>& cost, int threads);
 
