@@ -9,6 +9,7 @@
 
 #include "include/hone/element.h"
 #include "ops/graph/extent_range.h"
+#include "ops/graph/host_use.h"
 #include "ops/graph/join.h"
 #include "ops/graph/reading.h"
 
@@ -29,7 +30,7 @@ class HomeFinder {
         dims_(dims),
         next_(graph.values.size()),
         at_(graph.values.size()),
-        lodging_(graph.values.size()),
+        lodgers_(graph.values.size()),
         in_memory_(groups.size()) {
     std::iota(next_.begin(), next_.end(), 0);
     for (GraphValue& v : graph.values) v.strides.clear();
@@ -48,8 +49,11 @@ class HomeFinder {
       if (groups_[g].size() != 1) continue;
       const int n = groups_[g][0];
       const GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
-      const bool view = is_view(graph_, node, dims_);
-      in_memory_[g] = view ? look(node.reads[0], node.makes[0]) : joins_.contains(n) && join(n);
+      if (is_view(graph_, node, dims_)) {
+        look(g, node.reads[0], node.makes[0]);
+      } else if (joins_.contains(n)) {
+        join(g, n);
+      }
     }
     Homes homes;
     homes.in_memory = in_memory_;
@@ -108,20 +112,32 @@ class HomeFinder {
   void move(int v, int to, ir::Expr at) {
     next_[static_cast<size_t>(v)] = to;
     at_[static_cast<size_t>(v)] = std::move(at);
-    lodging_[static_cast<size_t>(to)] = true;
+    ++lodgers_[static_cast<size_t>(to)];
+  }
+  void move_back(int v) {
+    --lodgers_[static_cast<size_t>(next_[static_cast<size_t>(v)])];
+    next_[static_cast<size_t>(v)] = v;
+    at_[static_cast<size_t>(v)] = {};
+    value(v).strides.clear();
   }
 
-  bool look(int from, int made) {
+  /// Group `g` has nothing to do since `moved` lie where they do now; unless that brings rows that
+  /// a kernel writes between rows that it touches.
+  bool settle(size_t g, const std::vector<int>& moved) {
+    in_memory_[g] = true;
+    if (!between_one_another(home(moved[0]).of)) return true;
+    for (const int v : moved) move_back(v);
+    in_memory_[g] = false;
+    return false;
+  }
+
+  bool look(size_t g, int from, int made) {
     if (value(from).kind == GraphValue::kConstant) return false;
     if (!value(from).strides.empty() || !value(made).strides.empty()) return false;
-    if (is_free(made)) {
-      move(made, from, {});
-    } else if (is_free(from)) {
-      move(from, made, {});
-    } else {
-      return false;
-    }
-    return true;
+    const int moved = is_free(made) ? made : is_free(from) ? from : -1;
+    if (moved < 0) return false;
+    move(moved, moved == made ? from : made, {});
+    return settle(g, {moved});
   }
 
   ir::Expr extent(int v, size_t d) const { return with_fixed_dims(value(v).shape[d], dims_); }
@@ -157,6 +173,27 @@ class HomeFinder {
     return out;
   }
 
+  /// May it be made before data tell where it is to lie, or how large all is? A dim that it has is
+  /// told before.
+  bool is_told_later(int v, int whole, const ir::Expr& at) const {
+    const auto named = [&](const std::vector<ir::Expr>& shape, const std::string& dim) {
+      return std::any_of(shape.begin(), shape.end(),
+                         [&](const ir::Expr& e) { return names_dim(e, dim); });
+    };
+    return std::any_of(graph_.data_dims.begin(), graph_.data_dims.end(), [&](const DataDim& d) {
+      return (named(value(whole).shape, d.name) || names_dim(at, d.name)) &&
+             !named(value(v).shape, d.name);
+    });
+  }
+
+  /// Has it no elements, whatever calls say?
+  bool has_none(int v) const {
+    for (size_t d = 0; d < value(v).shape.size(); ++d) {
+      if (number(extent(v, d)) == 0) return true;
+    }
+    return false;
+  }
+
   /// A part of a join, where it would lie.
   struct Part {
     int value = -1;
@@ -170,13 +207,14 @@ class HomeFinder {
     if (!is_free(v) || is_packed(made.type) || made.order != value(whole).order) return {};
     const std::vector<ir::Expr> there = strides(whole), dense = strides(v);
     Part out{v, with_fixed_dims(first * there[dim], dims_), {}};
+    if (is_told_later(v, whole, out.at) || has_none(whole)) return {};
     bool same = true;
     for (size_t d = 0; d < there.size(); ++d) {
       if (number(extent(v, d)) == 1) continue;
       same &= ir::print(there[d]) == ir::print(dense[d]);
     }
     if (same) return out;
-    if (lodging_[static_cast<size_t>(v)] || of_host_.contains(v)) return {};
+    if (lodgers_[static_cast<size_t>(v)] > 0 || of_host_.contains(v)) return {};
     for (const ir::Expr& stride : there) {
       const auto elements = number(stride);
       if (!elements) return {};
@@ -188,7 +226,7 @@ class HomeFinder {
     return out;
   }
 
-  bool join(int n) {
+  bool join(size_t g, int n) {
     const Join& join = joins_.at(n);
     const int whole = graph_.nodes[static_cast<size_t>(n)].makes[0];
     std::vector<Part> parts;
@@ -199,40 +237,35 @@ class HomeFinder {
       parts.push_back(*std::move(p));
       first = with_fixed_dims(first + extent(v, join.dim), dims_);
     }
-    if (between_one_another(parts, whole)) return false;
     for (Part& p : parts) {
       value(p.value).strides = std::move(p.strides);
       move(p.value, whole, std::move(p.at));
     }
-    return true;
+    return settle(g, join.parts);
   }
 
-  /// Would a kernel write rows of the memory that `whole` is in, and touch others there? Calls
+  /// Where rows lie apart in the memory of `root`: does a kernel write some and touch others? Calls
   /// take such tensors for overlapping.
-  bool between_one_another(const std::vector<Part>& parts, int whole) const {
-    const bool dense =
-        value(whole).strides.empty() &&
-        std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.strides.empty(); });
-    if (dense) return false;
-    std::set<int> there;
-    for (const Part& p : parts) there.insert(p.value);
-    const int root = home(whole).of;
-    const auto lies_there = [&](int v) {
-      return v >= 0 && (there.contains(v) || home(v).of == root);
-    };
+  bool between_one_another(int root) const {
+    std::vector<bool> there(next_.size());
+    bool apart = false;
+    for (size_t v = 0; v < next_.size(); ++v) {
+      there[v] = home(static_cast<int>(v)).of == root;
+      apart |= there[v] && !graph_.values[v].strides.empty();
+    }
+    if (!apart) return false;
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (in_memory_[g]) continue;
       std::set<int> touched;
       bool writes = false;
       for (const int n : groups_[g]) {
         const GraphNode& node = graph_.nodes[static_cast<size_t>(n)];
-        for (const int v : node.reads) {
-          if (lies_there(v)) touched.insert(v);
-        }
-        for (const int v : node.makes) {
-          if (!lies_there(v)) continue;
-          touched.insert(v);
-          writes |= v != whole;
+        for (const auto* side : {&node.reads, &node.makes}) {
+          for (const int v : *side) {
+            if (v < 0 || !there[static_cast<size_t>(v)]) continue;
+            touched.insert(v);
+            writes |= side == &node.makes;
+          }
         }
       }
       if (writes && touched.size() > 1) return true;
@@ -248,7 +281,7 @@ class HomeFinder {
   std::vector<int> next_;         ///< per value: in whose memory it lies, perhaps itself
   std::vector<ir::Expr> at_;      ///< and where
   std::set<int> of_host_;         ///< functions of the host take them densely
-  std::vector<bool> lodging_;     ///< per value: another lies in its memory
+  std::vector<int> lodgers_;      ///< per value: how many lie in its memory
   std::vector<bool> in_memory_;   ///< per group, see Homes
 };
 

@@ -152,6 +152,20 @@ int moved_by_indices(const GraphNode& node) {
   return node.reads.size() == 1 ? moved : -1;
 }
 
+namespace {
+
+/// Rows of elements that share bytes begin at whole bytes: do they at the same elements?
+bool same_rows(DType type, const std::vector<ir::Expr>& in, const std::vector<ir::Expr>& out,
+               const Places& places) {
+  if (!is_packed(type)) return true;
+  if (in.empty() || out.empty()) return in.empty() && out.empty();
+  const ir::Poly one = places.extent(in.back()), other = places.extent(out.back());
+  const int whole = elements_per_byte(type);
+  return one == other || (ir::is_multiple(one, whole) && ir::is_multiple(other, whole));
+}
+
+}  // namespace
+
 bool is_view(const Graph& graph, const GraphNode& node, const std::vector<ir::Dim>& dims) {
   if (moved_by_indices(node) != 0) return false;
   const Statement& s = node.op.definition->statements[0];
@@ -160,6 +174,9 @@ bool is_view(const Graph& graph, const GraphNode& node, const std::vector<ir::Di
   const std::vector<ir::Expr>& out = graph.values[static_cast<size_t>(node.makes[0])].shape;
   Places places(node, dims);
   if (!(places.elements(in) == places.elements(out))) return false;
+  if (!same_rows(graph.values[static_cast<size_t>(node.reads[0])].type, in, out, places)) {
+    return false;
+  }
   places.define_loops(out);
   std::vector<Term> own;
   for (const Range& r : s.indices) own.push_back(name_term(r.name));

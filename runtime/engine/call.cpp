@@ -87,10 +87,10 @@ Failure unbound(const KernelState& k, const BoundState* bound) {
                   k.problem)};
 }
 
-Failure bad_workspace(const KernelState& k, std::span<std::byte> given) {
+Failure bad_workspace(int64_t bytes, std::span<std::byte> given) {
   return Failure{ErrorCode::kArgument,
                  fmt::format("the workspace has {} bytes at {}; {} are taken, at a multiple of 64",
-                             given.size(), static_cast<void*>(given.data()), k.workspace_bytes())};
+                             given.size(), static_cast<void*>(given.data()), bytes)};
 }
 
 Failure out_of_memory(const KernelState& k, int64_t bytes) {
@@ -140,6 +140,10 @@ bool usable(std::span<std::byte> given, int64_t bytes) {
 int64_t KernelState::workspace_bytes() const {
   if (gpu) return launch_workspace_bytes;
   return launch_workspace_bytes + workers * worker_bytes;
+}
+
+int64_t KernelState::serial_workspace_bytes() const {
+  return launch_workspace_bytes + (gpu ? 0 : worker_bytes);
 }
 
 Failure too_many_arguments(size_t count) {
@@ -229,9 +233,9 @@ Result<Done> KernelState::call(std::span<const ArgRef> args, const CallOptions& 
   int64_t slots[kMaxSlots];
   if (auto f = fill(args, bound_state, slots); !f) return f.failure();
   if (gpu) return call_on_gpu(slots, options.workspace);
-  const int64_t bytes = workspace_bytes();
+  const int64_t bytes = options.serial ? serial_workspace_bytes() : workspace_bytes();
   if (!options.workspace.empty() && !usable(options.workspace, bytes)) {
-    return bad_workspace(*this, options.workspace);
+    return bad_workspace(bytes, options.workspace);
   }
   const Workspace workspace(&services->workspaces(), bytes, options.workspace);
   if (workspace.missing()) return out_of_memory(*this, bytes);

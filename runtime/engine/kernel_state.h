@@ -74,6 +74,8 @@ struct KernelState {
   }
   /// Workspace of the launches and scratch of all workers.
   int64_t workspace_bytes() const;
+  /// The same of calls on one thread.
+  int64_t serial_workspace_bytes() const;
   KernelMemory memory(const BoundState* bound) const;
   Result<Done> call(std::span<const ArgRef> args, const CallOptions& options,
                     const BoundState* bound) const;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "ops/graph/extent_range.h"
 #include "runtime/model/waves.h"
 #include "schedules/model/model.h"
 #include "schedules/schedule.h"
@@ -40,13 +41,34 @@ std::vector<std::vector<int>> needs_of(const ModelState& model, const ops::Graph
   return out;
 }
 
+/// Bytes of what a call makes for others of its model, at most.
+double made_bytes(const ops::Graph& graph, const ModelCall& call,
+                  const std::vector<ir::Dim>& dims) {
+  double sum = 0;
+  for (const int v : call.args) {
+    const ops::GraphValue& value = graph.values[static_cast<size_t>(v)];
+    const bool made = std::any_of(call.nodes.begin(), call.nodes.end(), [&](int n) {
+      const std::vector<int>& makes = graph.nodes[static_cast<size_t>(n)].makes;
+      return std::find(makes.begin(), makes.end(), v) != makes.end();
+    });
+    if (!made || value.output) continue;
+    double bytes = size_of(value.type);
+    for (const ir::Expr& e : value.shape) {
+      const auto range = ops::range_of_extent(ops::with_fixed_dims(e, dims), dims);
+      bytes *= range ? static_cast<double>(range->hi) : INFINITY;
+    }
+    sum += bytes;
+  }
+  return sum;
+}
+
 StepCost cost_of(const ModelCall& call, const ops::Problem& problem, const ir::Target& target) {
   const auto applied = schedules::apply_text(problem.program, call.kernel->schedule);
-  if (!applied) return {INFINITY, INFINITY};
+  if (!applied) return {INFINITY, INFINITY, 0};
   ir::Target alone = target;
   alone.threads = 1;
   return {schedules::estimate(applied->program, target),
-          schedules::estimate(applied->program, alone)};
+          schedules::estimate(applied->program, alone), 0};
 }
 
 /// The waves between functions of the host.
@@ -68,9 +90,14 @@ Waves waves_of(const ModelState& model, const ops::Graph& graph, const ops::Grap
     }
     const auto cost = [&](int i) {
       const auto call = static_cast<size_t>(first + i);
-      return cost_of(model.calls[call], *problems[call], target);
+      StepCost out = cost_of(model.calls[call], *problems[call], target);
+      out.bytes = made_bytes(graph, model.calls[call], model.bound_dims);
+      return out;
     };
-    for (std::vector<int>& wave : form_waves(inside, cost, target.is_cuda() ? 1 : target.threads)) {
+    // What a wave makes stays in the caches of its threads.
+    const int threads = target.is_cuda() ? 1 : target.threads;
+    for (std::vector<int>& wave :
+         form_waves(inside, cost, {threads, static_cast<double>(threads * target.l2)})) {
       for (int& call : wave) call += first;
       out.push_back(std::move(wave));
     }
@@ -94,7 +121,9 @@ void arrange(ModelState& model, const ops::Graph& graph, const ops::GraphGroups&
     }
     for (const int i : wave) {
       ModelCall& call = model.calls[static_cast<size_t>(i)];
-      added.workspace = std::max(added.workspace, call.kernel->workspace_bytes());
+      const int64_t bytes =
+          added.count > 1 ? call.kernel->serial_workspace_bytes() : call.kernel->workspace_bytes();
+      added.workspace = std::max(added.workspace, bytes);
       calls.push_back(std::move(call));
       steps.push_back(std::move(model.steps[static_cast<size_t>(i)]));
     }

@@ -47,7 +47,7 @@ class Running {
     const StepArguments args(call_, step, block_);
     CallOptions one;
     one.serial = true;
-    if (step.kernel->workspace_bytes() > 0) {
+    if (step.kernel->serial_workspace_bytes() > 0) {
       // Of fewer steps than workers each has its own, else each worker.
       const int64_t at = wave_.count < wave_.workers ? i : worker;
       one.workspace = {block_ + model.memory.values + at * wave_.workspace,

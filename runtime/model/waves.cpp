@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "schedules/model/model.h"
 
@@ -21,10 +23,11 @@ constexpr double kLeastGain = 0.1;
 class WaveMaker {
  public:
   WaveMaker(const std::vector<std::vector<int>>& needs, const std::function<StepCost(int)>& cost,
-            int threads)
+            const WaveRoom& room)
       : needs_(needs),
         cost_(cost),
-        threads_(static_cast<size_t>(threads)),
+        threads_(static_cast<size_t>(room.threads)),
+        bytes_(room.bytes),
         costs_(needs.size()),
         done_(needs.size()) {}
 
@@ -58,37 +61,68 @@ class WaveMaker {
     return *known;
   }
 
-  /// The longest of `steps`, as many as gain most; none where none gain. Each goes to the thread
-  /// with the least to do.
-  std::vector<int> best(std::vector<int> steps) {
-    std::erase_if(steps, [&](int step) { return !std::isfinite(cost(step).alone); });
-    if (steps.size() < 2) return {};
-    std::stable_sort(steps.begin(), steps.end(),
+  /// The first of `steps` that there is memory for. What a chain has made is read before the next
+  /// one makes as much, as if they ran one by one.
+  std::vector<int> in_memory(const std::vector<int>& steps) {
+    std::vector<int> out;
+    double bytes = 0;
+    for (const int step : steps) {
+      if (!std::isfinite(cost(step).alone)) continue;
+      bytes += cost(step).bytes;
+      if (bytes > bytes_) break;
+      out.push_back(step);
+    }
+    return out;
+  }
+
+  /// Those of `steps` that gain most: neighbours when they are ordered by their times. None where
+  /// none gain.
+  std::vector<int> best(const std::vector<int>& steps) {
+    std::vector<int> some = in_memory(steps);
+    std::stable_sort(some.begin(), some.end(),
                      [&](int a, int b) { return cost(a).alone > cost(b).alone; });
-    const double begin =
+    Share chosen;
+    for (size_t i = 0; i + 1 < some.size(); ++i) {
+      Share share = best_of(std::span(some).subspan(i));
+      if (share.gain > chosen.gain) chosen = std::move(share);
+    }
+    std::vector<int> wave;
+    for (const std::vector<int>& part : chosen.of_thread) {
+      wave.insert(wave.end(), part.begin(), part.end());
+    }
+    return wave;
+  }
+
+  /// Steps of each thread, and the cycles that this gains.
+  struct Share {
+    double gain = 0;
+    std::vector<std::vector<int>> of_thread;
+  };
+
+  /// As many of the first ones as gain most. Each goes to the thread with the least to do.
+  Share best_of(std::span<const int> steps) {
+    const double wake =
         schedules::default_weights()[static_cast<size_t>(schedules::Term::kThreads)];
     std::vector<double> busy(std::min(threads_, steps.size()), 0);
-    std::vector<std::vector<int>> of_thread(busy.size()), chosen;
-    double one_by_one = 0, most = 0;
+    std::vector<std::vector<int>> of_thread(busy.size());
+    Share best;
+    double one_by_one = 0;
     for (size_t i = 0; i < steps.size(); ++i) {
       const auto least =
           static_cast<size_t>(std::min_element(busy.begin(), busy.end()) - busy.begin());
       busy[least] += cost(steps[i]).alone;
       of_thread[least].push_back(steps[i]);
       one_by_one += cost(steps[i]).shared;
-      const double gain = one_by_one - begin - *std::max_element(busy.begin(), busy.end());
-      if (i == 0 || gain <= most || gain < kLeastGain * one_by_one) continue;
-      most = gain;
-      chosen = of_thread;
+      const double gain = one_by_one - wake - *std::max_element(busy.begin(), busy.end());
+      if (i > 0 && gain > best.gain && gain >= kLeastGain * one_by_one) best = {gain, of_thread};
     }
-    std::vector<int> wave;
-    for (const std::vector<int>& part : chosen) wave.insert(wave.end(), part.begin(), part.end());
-    return wave;
+    return best;
   }
 
   const std::vector<std::vector<int>>& needs_;
   const std::function<StepCost(int)>& cost_;
   size_t threads_;
+  double bytes_;
   std::vector<std::optional<StepCost>> costs_;
   std::vector<bool> done_;
   Waves waves_;
@@ -97,8 +131,8 @@ class WaveMaker {
 }  // namespace
 
 Waves form_waves(const std::vector<std::vector<int>>& needs,
-                 const std::function<StepCost(int)>& cost, int threads) {
-  return WaveMaker(needs, cost, threads).run();
+                 const std::function<StepCost(int)>& cost, const WaveRoom& room) {
+  return WaveMaker(needs, cost, room).run();
 }
 
 }  // namespace hone::runtime

@@ -6,10 +6,17 @@
 
 namespace hone::runtime {
 
-/// How long a step takes, in cycles by the estimate.
+/// What a step takes: cycles by the estimate, and memory.
 struct StepCost {
-  double shared = 0;  ///< its iterations over all threads
-  double alone = 0;   ///< on one thread
+  double shared = 0;  ///< cycles, with its iterations over all threads
+  double alone = 0;   ///< cycles on one thread
+  double bytes = 0;   ///< of what it makes
+};
+
+/// What steps of a wave run on.
+struct WaveRoom {
+  int threads = 1;
+  double bytes = 0;  ///< what a wave makes in all, at most
 };
 
 /// Steps in the order in which they run. Those of a wave need nothing of one another.
@@ -21,6 +28,6 @@ using Waves = std::vector<std::vector<int>>;
 /// `needs` has for each step the ones before it by which its arguments are made. A step is taken
 /// ahead of others for a wave alone. `cost` is asked once for each step that could be in one.
 Waves form_waves(const std::vector<std::vector<int>>& needs,
-                 const std::function<StepCost(int)>& cost, int threads);
+                 const std::function<StepCost(int)>& cost, const WaveRoom& room);
 
 }  // namespace hone::runtime

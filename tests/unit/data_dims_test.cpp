@@ -388,6 +388,55 @@ TEST_CASE("data dims: the builder of graphs takes functions of the host as it ta
   CHECK(std::vector<float>(y.begin(), y.begin() + 3) == std::vector<float>{3, 0, 2});
 }
 
+TEST_CASE("data dims: joins wait for the sizes of what they stand behind") {
+  const std::string stack =
+      "op stack(A: f32[N,C], B: f32[M,C]) -> (Y: f32[N+M,C]) { Y[i,j] = select(i < N, A[i,j], "
+      "B[i-N,j]) }\n";
+  const std::string one = stack +
+                          "graph g(x: f32[8,16], m: bool[8]) -> (z: f32[n+8,16]) {\n"
+                          "  b = relu(x)\n"
+                          "  a[i in 0..n, j in 0..16] = compress<axis=0>(x, m)\n"
+                          "  z = stack(a, b)\n}\n";
+  const std::string two = stack +
+                          "graph g(x: f32[8,16], m: bool[8]) -> (z: f32[n+q,16]) {\n"
+                          "  a[i in 0..n, j in 0..16] = compress<axis=0>(x, m)\n"
+                          "  k = lnot(m)\n"
+                          "  b[i in 0..q, j in 0..16] = compress<axis=0>(x, k)\n"
+                          "  z = stack(b, a)\n}\n";
+  std::vector<float> x(8 * 16);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = 1 + static_cast<float>(i);
+  const bool mask[8] = {true, false, true, false, false, false, true, false};
+  const std::vector<NamedTensor> in = {{"x", {static_cast<const float*>(x.data()), {8, 16}}},
+                                       {"m", {static_cast<const bool*>(mask), {8}}}};
+  for (const bool second : {false, true}) {
+    const std::string text =
+        (second ? "op lnot(X: bool[N]) -> (Y: bool[N]) { Y[i] = !X[i] }\n" + two : one);
+    const Model model = host_engine().load_graph(text);
+    const std::vector<int> rows = second ? std::vector<int>{1, 3, 4, 5, 7, 0, 2, 6}
+                                         : std::vector<int>{0, 2, 6, 0, 1, 2, 3, 4, 5, 6, 7};
+    std::vector<float> room(64 * 16, -7);
+    float* z = room.data() + 16 * 16;
+    Shapes shapes;
+    REQUIRE(run(model, in, {{"z", {z, {16, 16}}}}, shapes) == "");
+    CHECK(list_of(shapes[0]) == std::vector<int64_t>{static_cast<int64_t>(rows.size()), 16});
+    for (size_t i = 0; i < rows.size() * 16; ++i) {
+      CHECK(z[i] == x[static_cast<size_t>(rows[i / 16]) * 16 + i % 16]);
+    }
+    // Nothing else is written, nor anything past the end where there is too little room.
+    const auto others = [&](size_t written) {
+      size_t changed = 0;
+      for (size_t i = 0; i < room.size(); ++i) {
+        changed += (i < 256 || i >= 256 + written) && room[i] != -7;
+      }
+      return changed;
+    };
+    CHECK(others(rows.size() * 16) == 0);
+    std::fill(room.begin(), room.end(), -7.0f);
+    CHECK(run(model, in, {{"z", {z, {2, 16}}}}, shapes) != "");
+    CHECK(others(2 * 16) == 0);
+  }
+}
+
 TEST_CASE("data dims: graphs that misuse them are errors") {
   const auto why = [](const std::string& head, const std::string& body) {
     const auto graph = hone::ops::parse_graph("graph g(" + head + ") { " + body + " }");

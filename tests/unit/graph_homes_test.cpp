@@ -143,6 +143,50 @@ TEST_CASE("homes: joins of joins, and views of parts") {
   CHECK(homes_of(viewed) == "a in z at 0; b in z at 16; c in z at 0; d in z at 16; ");
 }
 
+TEST_CASE("homes: no kernel writes rows between rows that it reads, by a view neither") {
+  const std::string text =
+      "op cat(A: f32[N,C], B: f32[N,D]) -> (Y: f32[N,C+D]) { Y[i,j] = select(j < C, A[i,j], "
+      "B[i,j-C]) }\n"
+      "op stack(A: f32[N,C], B: f32[M,C]) -> (Y: f32[N+M,C]) { Y[i,j] = select(i < N, A[i,j], "
+      "B[i-N,j]) }\n"
+      "op halves<N=8>(X: f32[1,K]) -> (Y: f32[K/N,N]) { Y[i,j] = X[0,i*N+j] }\n"
+      "graph g(x: f32[1,8], w: f32[8,16], w2: f32[8,16], w5: f32[8,2]) -> (z) {\n"
+      "  b = matmul(x, w); vb = halves(b); a = matmul(x, w2); y = stack(a, b)\n"
+      "  q = matmul(w5, y); c = matmul(vb, q); z = cat(y, c)\n}\n";
+  Engine engine(hone::EngineOptions{.cache = ":memory:"});
+  std::vector<float> x(8), w(128), w2(128), w5(16);
+  float value = 0;
+  for (auto* t : {&x, &w, &w2, &w5}) {
+    for (float& f : *t) f = (value = value > 1 ? -1.f : value + 0.37f);
+  }
+  std::vector<float> results[2];
+  for (const bool fuse : {false, true}) {
+    const Model model = engine.load_graph(text, ModelOptions{.fuse = fuse});
+    results[fuse].resize(64);
+    model({{"x", {static_cast<const float*>(x.data()), {1, 8}}},
+           {"w", {static_cast<const float*>(w.data()), {8, 16}}},
+           {"w2", {static_cast<const float*>(w2.data()), {8, 16}}},
+           {"w5", {static_cast<const float*>(w5.data()), {8, 2}}}},
+          {{"z", {results[fuse].data(), {2, 32}}}});
+  }
+  for (size_t i = 0; i < 64; ++i) {
+    CHECK(results[1][i] == doctest::Approx(results[0][i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("homes: rows of elements that share bytes are no view where they begin elsewhere") {
+  const std::string flat = "op flat(X: i4[M,N]) -> (Y: i4[M*N]) { Y[i] = X[i/N, i%N] }\n";
+  Graph odd = parsed(flat + "graph g(x: i4[2,3]) -> (y) { a = neg(x); y = flat(a) }");
+  CHECK(homes_of(odd).empty());
+  Graph whole = parsed(flat + "graph g(x: i4[3,4]) -> (y) { a = neg(x); y = flat(a) }");
+  CHECK(homes_of(whole) == "a in y at 0; ");
+  // What has no elements has no place.
+  Graph none = parsed(kChannels +
+                      "graph g(x: f32[4,8,0,5]) -> (y) {"
+                      "  a = relu(x); b = tanh(x); y = channels(a, b) }");
+  CHECK(homes_of(none).empty());
+}
+
 TEST_CASE("homes: kernels make parts of joins where they lie, in any order of dims") {
   Engine engine(hone::EngineOptions{.cache = ":memory:"});
   const std::string text =

@@ -25,7 +25,7 @@ namespace {
 Waves waves_of(const std::vector<std::vector<int>>& needs, const std::vector<StepCost>& costs,
                int threads = 2) {
   return form_waves(
-      needs, [&](int i) { return costs[static_cast<size_t>(i)]; }, threads);
+      needs, [&](int i) { return costs[static_cast<size_t>(i)]; }, {threads, 1000});
 }
 
 /// Lookups of `tables` small tables, side by side.
@@ -62,6 +62,12 @@ TEST_CASE("waves: what needs nothing of one another runs at the same time where 
   // Neighbours are for one thread.
   const StepCost half{25000, 30000};
   CHECK(waves_of({{}, {}, {}}, {half, small, half}) == Waves{{1, 0, 2}});
+  // One long step keeps no two others apart.
+  CHECK(waves_of({{}, {}, {}}, {small, even, small}) == Waves{{0, 2}, {1}});
+  // Chains go on before others begin, where memory is short.
+  const StepCost large{50000, 60000, 400};
+  CHECK(waves_of({{}, {0}, {}, {2}, {}, {4}}, {large, large, large, large, large, large}) ==
+        Waves{{0, 2}, {1, 3}, {4}, {5}});
   // A later step is taken ahead, one that waits for a step of the wave is not.
   CHECK(waves_of({{}, {0}, {}, {2}}, {small, even, small, small}) == Waves{{0, 2}, {1}, {3}});
 }
