@@ -74,7 +74,7 @@ typedef struct hone_model_bytes {
   int64_t weights;    /* copied or packed, shared by all calls */
   int64_t values;     /* of a call: tensors between steps, which share memory */
   int64_t values_sum; /* of these tensors if none shared memory */
-  int64_t workspace;  /* of a call: the largest of its kernels */
+  int64_t workspace;  /* of a call: the most of a kernel, or of kernels at the same time */
   int64_t call;       /* of a call in all: what hone_call_options gives */
 } hone_model_bytes;
 

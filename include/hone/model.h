@@ -72,7 +72,7 @@ struct ModelMemory {
   int64_t weights = 0;
   int64_t values = 0;      ///< of a call: tensors between steps, which share memory
   int64_t values_sum = 0;  ///< of these tensors if none shared memory
-  int64_t workspace = 0;   ///< of a call: the largest of its kernels
+  int64_t workspace = 0;   ///< of a call: the most of a kernel, or of kernels at the same time
   int64_t call = 0;        ///< of a call, all together
 };
 

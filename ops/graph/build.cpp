@@ -202,8 +202,15 @@ class GraphBuilder {
         shape.push_back(e ? tidy(e) : ir::make_dim(dim));
       }
       any |= !left.omitted;
-      makes.push_back(left.omitted ? -1 : make(left, name_of(results.tensors[k].type), shape));
+      const DType type = results.tensors[k].type;
+      makes.push_back(left.omitted ? -1 : make(left, name_of(type), shape));
       if (left.omitted) continue;
+      const int made = makes.back();
+      const bool declared = made >= 0 && value(made).type != type;
+      if (declared || (!left.type.empty() && left.type != name_of(type))) {
+        error(left.span, "`{}` is {} here, as `{}` makes it, and said to be {}", left.name,
+              name_of(type), s.value.name, declared ? name_of(value(made).type) : left.type);
+      }
       if (!state_ranges(left, shape)) {
         error(left.span, "`{}` has other dims: it is {}[{}] here", left.name,
               name_of(results.tensors[k].type), shape_text(shape));

@@ -11,6 +11,7 @@
 #include "jit/ir/spelling.h"
 #include "ops/gradient/gradient.h"
 #include "ops/graph/gradient_draft.h"
+#include "ops/host/host_function.h"
 
 namespace hone::ops {
 namespace {
@@ -34,6 +35,12 @@ class GraphGradient {
     std::vector<WrittenNode> written(graph_.nodes.size());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!carries(graph_.nodes[n])) continue;
+      if (const auto& host = graph_.nodes[n].host) {
+        return at_node(n, {ErrorCode::kUnsupported,
+                           fmt::format("`{}` runs on the host and has no derivative; places by "
+                                       "`nonzero` and a gather have one",
+                                       host->function->name)});
+      }
       auto node = written_node(graph_, graph_.nodes[n], library_);
       if (!node) return at_node(n, node.failure());
       written[n] = *std::move(node);

@@ -112,26 +112,36 @@ void GradientDraft::add_piece(const Piece& piece, Names& names, std::vector<Node
     node.given.push_back(g);
     key += fmt::format("\n{}={}", g.name, print(g.value));
   }
+  std::map<std::string, ir::Expr> numbers = names.node->numbers;
+  for (const auto& [name, extent] : piece.extents) {
+    numbers[name] = in_graph(extent, names.node->numbers);
+  }
+  // Shapes that no argument tells differ between uses of one op.
+  std::vector<std::vector<ir::Expr>> shapes;
+  for (const std::string& made : piece.makes) {
+    const auto at = names.values.find(made);
+    const bool there = known && at != names.values.end() && at->second >= 0;
+    node.makes.push_back(there ? at->second : -1);
+    shapes.emplace_back();
+    if (there) {
+      shapes.back() = value(at->second).shape;
+    } else {
+      for (const Term& t : d.arg(made)->shape) shapes.back().push_back(in_graph(t, numbers));
+    }
+    key += "\n";
+    for (const ir::Expr& e : shapes.back()) key += ir::print(e) + ",";
+  }
   const auto there = known_.find(key);
   if (there != known_.end() && !known) {
     for (size_t i = 0; i < piece.makes.size(); ++i) names.values[piece.makes[i]] = there->second[i];
     return;
   }
-  std::map<std::string, ir::Expr> numbers = names.node->numbers;
-  for (const auto& [name, extent] : piece.extents) {
-    numbers[name] = in_graph(extent, names.node->numbers);
-  }
-  for (const std::string& made : piece.makes) {
-    const auto at = names.values.find(made);
-    if (known && at != names.values.end() && at->second >= 0) {
-      node.makes.push_back(at->second);
-      continue;
-    }
-    const Argument& a = *d.arg(made);
-    std::vector<ir::Expr> shape;
-    for (const Term& t : a.shape) shape.push_back(in_graph(t, numbers));
-    node.makes.push_back(add_value(names.prefix + made, *dtype_named(a.type), std::move(shape)));
-    names.values[made] = node.makes.back();
+  for (size_t i = 0; i < piece.makes.size(); ++i) {
+    if (node.makes[i] >= 0) continue;
+    const std::string& made = piece.makes[i];
+    node.makes[i] =
+        add_value(names.prefix + made, *dtype_named(d.arg(made)->type), std::move(shapes[i]));
+    names.values[made] = node.makes[i];
   }
   known_.emplace(std::move(key), node.makes);
   to.push_back(std::move(node));

@@ -121,8 +121,8 @@ class HomeFinder {
     value(v).strides.clear();
   }
 
-  /// Group `g` has nothing to do since `moved` lie where they do now; unless that brings rows that
-  /// a kernel writes between rows that it touches.
+  /// Group `g` has nothing to do where `moved` lie now. False, and all is as before, where that
+  /// brings rows that a kernel writes between others that it touches.
   bool settle(size_t g, const std::vector<int>& moved) {
     in_memory_[g] = true;
     if (!between_one_another(home(moved[0]).of)) return true;

@@ -34,6 +34,8 @@ Graph without_repeats(Graph graph) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     GraphNode& node = graph.nodes[n];
     for (int& v : node.reads) v = same[static_cast<size_t>(v)];
+    // Others name the dim that data tell.
+    if (node.host) continue;
     const auto [at, fresh] = known.emplace(text_of(node), n);
     if (fresh) continue;
     const GraphNode& first = graph.nodes[at->second];

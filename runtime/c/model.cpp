@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface: models.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <memory_resource>
@@ -67,12 +69,21 @@ class NamedTensors {
 /// Shapes of outputs that a call is asked for. Up to 16 lie on its stack.
 class AskedShapes {
  public:
-  explicit AskedShapes(const hone_call_options* options) : asked_(c_options(options)) {
-    if (asked_.shapes) all_.resize(asked_.shape_count);
-  }
+  explicit AskedShapes(const hone_call_options* options) : asked_(c_options(options)) {}
   AskedShapes(const AskedShapes&) = delete;
   AskedShapes& operator=(const AskedShapes&) = delete;
 
+  /// Fails where there is not room for the shape of each of `outputs` outputs.
+  Result<Done> take(size_t outputs) {
+    if (!asked_.shapes) return Done{};
+    if (asked_.shape_count != outputs) {
+      return Failure{ErrorCode::kArgument,
+                     fmt::format("options.shapes has room for {} shapes, and {} outputs are given",
+                                 asked_.shape_count, outputs)};
+    }
+    all_.resize(outputs);
+    return Done{};
+  }
   std::span<TensorShape> span() { return all_; }
   /// Copies them to the caller's.
   void give() const {
@@ -178,6 +189,7 @@ hone_status hone_model_run(const hone_model* model, const hone_named_tensor* inp
     if (auto done = read.take(inputs, input_count, "inputs"); !done) return done;
     if (auto done = written.take(outputs, output_count, "outputs"); !done) return done;
     AskedShapes shapes(options);
+    if (auto done = shapes.take(output_count); !done) return done;
     CallOptions call = c_call(options);
     call.shapes = shapes.span();
     auto done = model->model.try_run(read.span(), written.span(), call);

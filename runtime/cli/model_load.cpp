@@ -235,6 +235,21 @@ class TensorMaker {
   ModelTensors out_;
 };
 
+/// Has outputs the sizes that a model knows since it is loaded: data of constants tell some.
+void fit_outputs(std::vector<NamedTensor>& outputs, const std::vector<Param>& params) {
+  for (NamedTensor& t : outputs) {
+    for (const Param& p : params) {
+      if (p.name != t.name || p.role != Role::kOutput) continue;
+      std::vector<int64_t> shape;
+      for (int i = 0; i < t.tensor.rank(); ++i) {
+        const int64_t known = p.shape[static_cast<size_t>(i)].value;
+        shape.push_back(known >= 0 ? known : t.tensor.extent(i));
+      }
+      t.tensor = TensorRef(const_cast<void*>(t.tensor.data()), t.tensor.type(), shape);
+    }
+  }
+}
+
 std::vector<TensorFile> files_of(const ModelFile& file, const std::map<int, std::string>& paths) {
   std::vector<TensorFile> out;
   for (const auto& [v, path] : paths) {
@@ -299,6 +314,7 @@ Result<LoadedGraph> load_graph(const Common& common, const ModelLine& line) {
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
   out.load_ms = spent.count();
   out.model = std::move(*model);
+  fit_outputs(out.tensors.outputs, out.model->params);
   return out;
 }
 

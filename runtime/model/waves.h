@@ -10,7 +10,7 @@ namespace hone::runtime {
 struct StepCost {
   double shared = 0;  ///< cycles, with its iterations over all threads
   double alone = 0;   ///< cycles on one thread
-  double bytes = 0;   ///< of what it makes
+  double bytes = 0;   ///< of its results
 };
 
 /// What steps of a wave run on.

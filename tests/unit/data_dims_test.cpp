@@ -437,6 +437,22 @@ TEST_CASE("data dims: joins wait for the sizes of what they stand behind") {
   }
 }
 
+TEST_CASE("data dims: two alike are not one where a dim of both is named") {
+  const std::string text =
+      "op ramp(R: i64[N]) -> (Y: i64[N]) { Y[i] = R[i] + i }\n"
+      "graph g(x: f32[A]) -> (y: i64[A], z: i64[A]) {\n"
+      "  _, _, r[i in 0..A], _ = unique(x)\n"
+      "  _, _, s[i in 0..A], _ = unique(x)\n"
+      "  y = ramp(r); z = ramp(s)\n}\n";
+  const Model model = host_engine().load_graph(text, {.dims = "A=5"});
+  std::vector<float> x = {3, 1, 3, 2, 1};
+  std::vector<int64_t> y(5), z(5);
+  Shapes shapes;
+  REQUIRE(run(model, {{"x", x}}, {{"y", y}, {"z", z}}, shapes) == "");
+  CHECK(y == z);
+  CHECK(y == std::vector<int64_t>{2, 1, 4, 4, 4});
+}
+
 TEST_CASE("data dims: graphs that misuse them are errors") {
   const auto why = [](const std::string& head, const std::string& body) {
     const auto graph = hone::ops::parse_graph("graph g(" + head + ") { " + body + " }");
@@ -457,6 +473,10 @@ TEST_CASE("data dims: graphs that misuse them are errors") {
   says("x: f32[A]) -> (y: f32[n]", "y = unique(x)", "makes 4 tensors, and 1 are named");
   says("x: f32[A]) -> (y: f32[n]", "y, _, _, _ = unique<sorted=2>(x)", "0 to 1 are accepted");
   says("x: i4[A]) -> (p: i64[1,n]", "p = nonzero(x)", "no elements of less than a byte");
+  says("x: f32[A]) -> (p: i8[1,n]", "p = nonzero(x)", "`p` is i64 here, as `nonzero` makes it");
+  says("x: f32[A]) -> (q: i64[1,n]", "p: i8[i in 0..1, j in 0..n] = nonzero(x); q = neg(p)",
+       "and said to be i8");
+  says("x: f32[A]) -> (y: i64[n]", "y, _, _, _ = unique(x)", "`y` is f32 here");
   Engine engine = host_engine();
   const auto joined = engine.try_load_graph(kSumOfNonzero, {.dims = "A=1..9", .plan = "p+q y s"});
   REQUIRE(!joined);

@@ -331,6 +331,21 @@ TEST_CASE("gradients of graphs: of 16 bits, with products in 16 bits") {
   CHECK(engine.try_load_graph(made, {.dims = "M=5"}));
 }
 
+TEST_CASE("gradients of graphs: adjoints that differ in their shapes alone are apart") {
+  const std::string sums =
+      "op whole(X: f32[M,N]) -> (L: f32[]) { L[] = sum[i,j](X[i,j]*(1.0 + 0.5*cast<f32>(j))) }\n"
+      "op plus(A: f32[], B: f32[]) -> (C: f32[]) { C[] = A[] + B[]*B[] }\n"
+      "graph g(const w1: f32[3,4], const w2: f32[4,3], const w3: f32[5,6]) -> (L) {\n"
+      "  a = whole(w1); b = whole(w2); c = whole(w3); d = plus(a, b); L = plus(d, c) }";
+  CHECK(count_agreeing({sums, {.loss = "L"}}, 1) == 3);
+  const std::string tables =
+      kLoss +
+      "op look(E: f32[R,D], ids: i64[B]) -> (Y: f32[B,D]) { Y[i,j] = E[ids[i],j] }\n"
+      "graph g(ids: i64[B], const users: f32[7,8], const items: f32[9,8]) -> (L) {\n"
+      "  a = look(users, ids); b = look(items, ids); c = add(a, b); L = total(c) }";
+  CHECK(count_agreeing({tables, {.loss = "L"}, "B=4", {{"B", 4}}, 7}, 2) == 2);
+}
+
 TEST_CASE("gradients of graphs: errors name the value or node, and say why") {
   const std::string text =
       kLoss +
@@ -356,6 +371,12 @@ TEST_CASE("gradients of graphs: errors name the value or node, and say why") {
   const std::string flat = error_of(text, {.wrt = {"w"}}, ErrorCode::kUnsupported);
   CHECK(has(flat, "in `r[i0,i1] = round(g)`: "));
   CHECK(has(flat, "`round` has no derivative"));
+  const std::string picked =
+      kLoss +
+      "graph g(x: f32[M,4], m: bool[M], const w: f32[4,4]) -> (L) { y = matmul(x, w); "
+      "z[i in 0..n, j in 0..4] = compress<axis=0>(y, m); L = total(z) }";
+  CHECK(has(error_of(picked, {.loss = "L"}, ErrorCode::kUnsupported),
+            "`compress` runs on the host and has no derivative"));
   // Weights without a path are left alone where none are named.
   CHECK(has(gradient_of(text, {.loss = "L"}), "-> (L, q, dw)"));
   const std::string none = kLoss +

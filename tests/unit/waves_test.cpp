@@ -24,8 +24,7 @@ namespace {
 
 Waves waves_of(const std::vector<std::vector<int>>& needs, const std::vector<StepCost>& costs,
                int threads = 2) {
-  return form_waves(
-      needs, [&](int i) { return costs[static_cast<size_t>(i)]; }, {threads, 1000});
+  return form_waves(needs, [&](int i) { return costs[static_cast<size_t>(i)]; }, {threads, 1000});
 }
 
 /// Lookups of `tables` small tables, side by side.
