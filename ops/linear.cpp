@@ -12,15 +12,19 @@ namespace {
 constexpr size_t kMostProducts = 64;  // terms of a product that is multiplied out
 
 /// One product, whatever the order of its factors.
-Expr canonical(const Expr& a, const Expr& b) {
-  std::vector<Expr> factors;
-  append_factors(a, factors);
-  append_factors(b, factors);
+Expr product_in_order(std::vector<Expr> factors) {
   std::sort(factors.begin(), factors.end(),
             [](const Expr& x, const Expr& y) { return print(x) < print(y); });
   Expr out = factors[0];
   for (size_t i = 1; i < factors.size(); ++i) out = out * factors[i];
   return out;
+}
+
+Expr canonical(const Expr& a, const Expr& b) {
+  std::vector<Expr> factors;
+  append_factors(a, factors);
+  append_factors(b, factors);
+  return product_in_order(std::move(factors));
 }
 
 }  // namespace
@@ -147,6 +151,35 @@ Linear product_of(const Linear& a, const Linear& b) {
     }
   }
   return out;
+}
+
+Expr normal_form(const Expr& e) {
+  // Atoms first: what stands under a division has a form of its own.
+  const auto atom = [](const Expr& x) {
+    std::vector<Expr> args;
+    for (const Expr& a : x->args) args.push_back(a ? normal_form(a) : a);
+    return args.empty() ? x : ir::with_args(x, std::move(args));
+  };
+  const auto sum = [](const Expr& x) {
+    return x->op == ir::Op::kAdd || x->op == ir::Op::kSub || x->op == ir::Op::kNeg ||
+           x->op == ir::Op::kMul;
+  };
+  if (!sum(e)) return atom(e);
+  Linear form = expanded(linear_of(e));
+  if (form.overflow) return e;
+  Linear out;
+  out.add(form.constant);
+  for (const auto& [x, coefficient] : form.terms) {
+    std::vector<Expr> factors;
+    append_factors(x, factors);
+    Linear product;
+    for (Expr& f : factors) f = sum(f) ? f : atom(f);
+    product.terms.emplace_back(product_in_order(std::move(factors)), 1);
+    out.add(product, coefficient);
+  }
+  std::sort(out.terms.begin(), out.terms.end(),
+            [](const auto& a, const auto& b) { return print(a.first) < print(b.first); });
+  return out.overflow ? e : expr_of(out);
 }
 
 }  // namespace hone::ops

@@ -35,6 +35,9 @@ ir::Expr expr_of(const Linear& form);
 Linear product_of(const Linear& a, const Linear& b);
 /// `form` with its products multiplied out, as far as they stay small.
 Linear expanded(const Linear& form);
+/// Sums, also those under divisions, in one form whatever way they were written: multiplied out as
+/// far as they stay small, terms in order. What is equal so is equal as code computes it.
+ir::Expr normal_form(const ir::Expr& e);
 /// The factors of a product, without those that are 1.
 void append_factors(const ir::Expr& e, std::vector<ir::Expr>& out);
 

@@ -82,7 +82,7 @@ Expr Ranges::agreed_extent(const Range& r, std::vector<Found> found) {
   if (own != found.begin()) found.erase(own, found.end());
   const Found& first = found.front();
   for (const Found& other : found) {
-    const Linear gap = difference(first.extent, other.extent);
+    const Linear gap = difference(normal_form(first.extent), normal_form(other.extent));
     if (gap.is_constant() && gap.constant == 0) continue;
     c_.error(
         other.span,
