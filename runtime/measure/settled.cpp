@@ -37,15 +37,6 @@ Values settled_vars(const ir::Stage& stage, const Domain& domain) {
   return out;
 }
 
-/// True of a stage that each reader may compute for itself from indices.
-bool is_told_by_indices(const ir::Program& program, const ir::Stage& stage) {
-  const bool plain = std::all_of(stage.out_index.begin(), stage.out_index.end(),
-                                 [](const ir::Expr& e) { return e->op == ir::Op::kVar; });
-  return plain && stage.reduce == ir::Reduce::kNone && !stage.where && is_closed(stage.value) &&
-         program.buffer(stage.output)->role == ir::Role::kTemp && !ir::is_recurrence(stage) &&
-         ir::scattered_vars(stage).empty();
-}
-
 /// Nodes of a value that readers may compute for themselves.
 /// Chosen: stages that read one another would grow by powers (not measured).
 constexpr uint64_t kMostNodes = 256;
@@ -78,11 +69,7 @@ class Settling {
   /// The value of a stage that indices tell; null of others.
   ir::Expr told(const ir::Expr& e) const {
     const ir::Stage* made = program_.producer(e->name);
-    const bool small = made && ir::tree_size(made->value) <= kMostNodes;
-    if (!small || !is_told_by_indices(program_, *made)) return {};
-    Values at;
-    for (size_t d = 0; d < made->out_index.size(); ++d) at[made->out_index[d]->name] = e->args[d];
-    return with_values(made->value, at);
+    return made && is_closed(made->value) ? value_for_reader(program_, *made, e->args) : ir::Expr();
   }
 
   /// The read with index 0 along dims whose elements are all one; null where there are none.
@@ -102,6 +89,18 @@ class Settling {
 };
 
 }  // namespace
+
+ir::Expr value_for_reader(const ir::Program& program, const ir::Stage& stage,
+                          const std::vector<ir::Expr>& indices) {
+  const bool plain = std::all_of(stage.out_index.begin(), stage.out_index.end(),
+                                 [](const ir::Expr& e) { return e->op == ir::Op::kVar; });
+  if (!plain || stage.reduce != ir::Reduce::kNone || stage.where) return {};
+  if (program.buffer(stage.output)->role != ir::Role::kTemp || ir::is_recurrence(stage)) return {};
+  if (!ir::scattered_vars(stage).empty() || ir::tree_size(stage.value) > kMostNodes) return {};
+  Values at;
+  for (size_t d = 0; d < stage.out_index.size(); ++d) at[stage.out_index[d]->name] = indices[d];
+  return with_values(stage.value, at);
+}
 
 ir::Program with_settled_indices(ir::Program program, std::span<const int64_t> dims) {
   for (size_t i = 0; i < program.stages.size(); ++i) {

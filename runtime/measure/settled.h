@@ -3,10 +3,16 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "jit/ir/program.h"
 
 namespace hone::runtime {
+
+/// The value of an element of a temporary, as each reader may compute it for itself. Null where the
+/// stage is no plain one, or long.
+ir::Expr value_for_reader(const ir::Program& program, const ir::Stage& stage,
+                          const std::vector<ir::Expr>& indices);
 
 /// The program with values that indices alone tell written where they are read, and folded. These
 /// are indices of one value at the given dims, indices along dims of stride 0, and stages that read

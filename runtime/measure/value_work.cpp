@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "jit/ir/operations.h"
 #include "runtime/measure/lines.h"
+#include "runtime/measure/settled.h"
 
 namespace hone::runtime {
 namespace {
@@ -74,14 +77,52 @@ constexpr double kWideProduct = 3;
 /// Chosen: few values have more of them that matter (not measured).
 constexpr int kMostApart = 4;
 
-/// The first choice in `e`, not in what chooses elements of tensors; null where there is none.
-ir::Expr choice_in(const ir::Expr& e) {
-  if (!e || e->op == ir::Op::kSelect) return e;
+/// True of a read that is another value where indices say that it lies outside of its tensor.
+bool is_guarded_by_indices(const ir::Expr& e) {
+  return e->op == ir::Op::kLoad && e->guarded &&
+         std::all_of(e->args.begin(), e->args.end() - 1, is_closed);
+}
+
+/// The first node of `e` for which `is` holds, not in what chooses elements of tensors; else null.
+template <class F>
+ir::Expr first_in(const ir::Expr& e, const F& is) {
+  if (!e || is(e)) return e;
   if (e->op == ir::Op::kLoad) return {};
   for (const ir::Expr& a : e->args) {
-    if (ir::Expr found = choice_in(a); found) return found;
+    if (ir::Expr found = first_in(a, is); found) return found;
   }
   return {};
+}
+
+/// A node that is one of two values, which a condition chooses.
+struct Choice {
+  ir::Expr node;
+  Vars told;  ///< variables of the condition
+  struct Taken {
+    ir::Expr value;
+    double share = 1;  ///< of points, in which it is chosen
+  };
+  Taken taken[2];
+};
+
+/// The first choice in `e`, reads with an `else` after others; nothing where there is none.
+std::optional<Choice> choice_in(const ir::Expr& e, const ir::Program& program,
+                                const Domain& domain) {
+  if (const auto node = first_in(e, [](const auto& x) { return x->op == ir::Op::kSelect; })) {
+    const auto taken = [&](size_t arg) {
+      return Choice::Taken{node->args[arg], domain.deciding(node, arg)};
+    };
+    return Choice{node, vars_of(node->args[0]), {taken(1), taken(2)}};
+  }
+  const ir::Expr node = first_in(e, is_guarded_by_indices);
+  const ir::Buffer* b = node ? program.buffer(node->name) : nullptr;
+  if (!b) return {};
+  const std::vector<ir::Expr> indices(node->args.begin(), node->args.end() - 1);
+  const ir::Expr inside = ir::make_load(node->name, node->type, indices);
+  const Vars told = vars_of(inside);
+  const double all = domain.points(told);
+  const double share = all > 0 ? std::min(1.0, domain.inside(b->shape, indices) / all) : 0;
+  return Choice{node, told, {{inside, share}, {node->args.back(), 1 - share}}};
 }
 
 /// True of a choice by indices. Loops may be cut where it changes, so it takes no instruction.
@@ -107,10 +148,11 @@ ValueWork::ValueWork(const ir::Program& program, const ir::Target& target, const
 
 void ValueWork::add_reduction(const ir::Stage& stage) {
   if (is_closed(stage.value)) return;  // what indices tell of a sum may be known beforehand
-  const double points = apart(stage.value, kMostApart, [&](const ir::Expr& e) {
+  const double points = apart(stage.value, kMostApart, {}, [&](const ir::Expr& e, Shares of) {
     const Told by = told(e);
     return std::min({domain_.points(moving(e)), by.choices * domain_.points(by.outside),
-                     varying(e, moving(e)) + 1});
+                     varying(e, moving(e)) + 1}) *
+           of.points;
   });
   const double n = share_ * std::min(points, distinct_terms(stage));
   operations += n;
@@ -208,26 +250,47 @@ Vars ValueWork::moving(const ir::Expr& e) const {
 }
 
 template <class F>
-double ValueWork::apart(const ir::Expr& e, int most, const F& points) const {
-  const double together = points(e);
-  const ir::Expr choice = most > 0 ? choice_in(e) : ir::Expr();
+double ValueWork::apart(const ir::Expr& e, int most, Shares of, const F& points) const {
+  const double together = points(e, of);
+  const auto choice = most > 0 ? choice_in(e, program_, domain_) : std::nullopt;
   if (!choice) return together;
-  const Vars told = vars_of(choice->args[0]);
-  const auto with = [&](size_t arg) {
+  const auto with = [&](const Choice::Taken& taken) {
     const ir::Expr one = ir::rewrite(e, [&](const ir::Expr& x) {
-      return ir::equal(x, choice) ? choice->args[arg] : ir::Expr();
+      return ir::equal(x, choice->node) ? taken.value : ir::Expr();
     });
     // Of points that differ in the condition's variables, those where it chooses this.
     const Vars own = moving(one);
-    const bool differ = std::includes(own.begin(), own.end(), told.begin(), told.end());
-    return apart(one, most - 1, points) * (differ ? domain_.deciding(choice, arg) : 1);
+    const bool differ =
+        std::includes(own.begin(), own.end(), choice->told.begin(), choice->told.end());
+    Shares own_share = of;
+    if (differ) own_share.points *= taken.share;
+    // The elements of a tensor are those inside of it.
+    if (differ && choice->node->op == ir::Op::kSelect) own_share.elements *= taken.share;
+    return apart(one, most - 1, own_share, points);
   };
-  return std::min(together, with(1) + with(2));
+  return std::min(together, with(choice->taken[0]) + with(choice->taken[1]));
+}
+
+/// `e` of what the temporaries that it reads are made of, where choices are in those; else null.
+ir::Expr ValueWork::with_values_of_temporaries(const ir::Expr& e) const {
+  bool any = false;
+  const ir::Expr made = ir::rewrite(e, [&](const ir::Expr& x) {
+    const ir::Stage* stage = x->op == ir::Op::kLoad ? program_.producer(x->name) : nullptr;
+    if (!stage || x->guarded) return ir::Expr();
+    const ir::Expr value = value_for_reader(program_, *stage, x->args);
+    if (!value || !choice_in(value, program_, domain_)) return ir::Expr();
+    any = true;
+    return value;
+  });
+  return any ? made : ir::Expr();
 }
 
 double ValueWork::times(const ir::Expr& e) const {
-  const auto together = [&](const ir::Expr& x) { return times_together(x); };
-  return e->op == ir::Op::kSelect ? together(e) : apart(e, kMostApart, together);
+  const auto together = [&](const ir::Expr& x, Shares of) { return times_together(x, of); };
+  if (e->op == ir::Op::kSelect) return together(e, {});
+  const double once = apart(e, kMostApart, {}, together);
+  const ir::Expr made = with_values_of_temporaries(e);
+  return made ? std::min(once, apart(made, kMostApart, {}, together)) : once;
 }
 
 namespace {
@@ -289,11 +352,13 @@ ValueWork::Told ValueWork::told(const ir::Expr& e) const {
   return out;
 }
 
-double ValueWork::times_together(const ir::Expr& e) const {
+double ValueWork::times_together(const ir::Expr& e, Shares of) const {
   const Told by = told(e);
-  return std::min({domain_.points(moving(e)), by.choices * domain_.points(by.outside),
-                   by.choices * by.elements * domain_.points(by.beside),
-                   varying(e, moving(e)) + 1});
+  const double points =
+      std::min({domain_.points(moving(e)), by.choices * domain_.points(by.outside),
+                varying(e, moving(e)) + 1});
+  return std::min(points * of.points,
+                  by.choices * by.elements * domain_.points(by.beside) * of.elements);
 }
 
 }  // namespace hone::runtime

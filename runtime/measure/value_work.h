@@ -42,10 +42,15 @@ class ValueWork {
   /// The variables whose steps change `e`: along a stride of 0 a tensor does not.
   Vars moving(const ir::Expr& e) const;
   void move(const ir::Expr& e, Vars& names) const;
+  /// The part that counts of the points of a value, and of the elements that it reads.
+  struct Shares {
+    double points = 1, elements = 1;
+  };
   /// `points` of `e`, or of `e` with each value of a choice in it where those are fewer together:
-  /// f(select(c,a,b)) is select(c,f(a),f(b)). Of `most` choices at most.
+  /// f(select(c,a,b)) is select(c,f(a),f(b)). So is f of a read with an `else`. Of `most` choices
+  /// at most.
   template <class F>
-  double apart(const ir::Expr& e, int most, const F& points) const;
+  double apart(const ir::Expr& e, int most, Shares of, const F& points) const;
   /// By what the values of `e` differ. A condition on indices is one of two, whatever they are.
   struct Told {
     Vars beside;          ///< variables that stand beside the elements read
@@ -57,8 +62,9 @@ class ValueWork {
   /// The choices of what a value depends on: of its indices, or of the elements that it reads and
   /// the indices beside them.
   double times(const ir::Expr& e) const;
+  ir::Expr with_values_of_temporaries(const ir::Expr& e) const;
   double varying(const ir::Expr& e, const Vars& names) const;
-  double times_together(const ir::Expr& e) const;
+  double times_together(const ir::Expr& e, Shares of) const;
 
   const ir::Program& program_;
   const Domain& domain_;

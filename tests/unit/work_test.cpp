@@ -63,6 +63,21 @@ TEST_CASE("work: loops are cut where a condition on indices changes") {
   CHECK(work("op f(X: f32[N]) -> (Y: bool[N]) { Y[i] = X[i] < 9 } N=64").singles.all == 64);
 }
 
+TEST_CASE("work: what lies outside of tensors is one value, whatever the index") {
+  const std::string outer = "op f(A: f32[M], B: f32[N]) -> (Y: f32[N,N]) { Y[i,j] = ",
+                    dims = " } M=4 N=100";
+  // Of each row the values inside of A and the one outside.
+  const double each = length_of("exp") + 1;
+  CHECK(work(outer + "exp(B[i] + (A[j] else 0))" + dims).singles.all <= each * 100 * 5);
+  CHECK(work(outer + "exp(B[i] + (A[j] else 0))" + dims).singles.all >= each * 100 * 4);
+  CHECK(work(outer + "exp(B[j] + (A[i] else 0)*(A[j] else 3))" + dims).singles.all <=
+        (each + 2) * 100 * 5);
+  // So it is of a temporary that is made of such reads.
+  CHECK(work("op f(A: f32[M], B: f32[N]) -> (Y: f32[N,N]) { t[j in 0..N] = (A[j] else 0)*2; "
+             "Y[i,j] = exp(B[i] + t[j]) } M=4 N=100")
+            .singles.all <= (each + 1) * 100 * 5);
+}
+
 TEST_CASE("work: additions that take no product in are told apart, memory is counted once") {
   const Work sums = work("row_sum M=4 N=50");
   CHECK(sums.singles.all == 200);
