@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "jit/ir/integers.h"
 #include "runtime/call/plan.h"
@@ -312,25 +313,48 @@ double Domain::values_inside(const ir::Expr& index, double extent) const {
     Span span = span_of(numbered(index));
     if (span.step > 0 && span.lo < 0) span.lo += (-span.lo + span.step - 1) / span.step * span.step;
     span.hi = std::min(span.hi, static_cast<int64_t>(extent) - 1);
-    values = std::min(values, span.count());
+    values = std::min({values, span.count(), distinct_inside(index, extent)});
   }
   return std::min(values, extent);
+}
+
+/// How many values a closed index of one variable takes inside a dim of that extent: `i | 2` takes
+/// some of them twice. Infinity where all differ, or where the variable has more than are looked at.
+double Domain::distinct_inside(const ir::Expr& index, double extent) const {
+  const Vars names = vars_of(index);
+  if (names.size() != 1 || is_scaled(index)) return INFINITY;
+  const Range* r = range(*names.begin());
+  if (!r || r->whole.hi - r->whole.lo >= kSample) return INFINITY;
+  const ir::Expr e = numbered(index);
+  std::vector<int64_t> values = values_;
+  std::set<int64_t> found;
+  for (int64_t i = r->whole.lo; i <= r->whole.hi; ++i) {
+    values[program_.dims.size() + static_cast<size_t>(r - ranges_.data())] = i;
+    const int64_t x = evaluate(e, values);
+    if (0 <= x && static_cast<double>(x) < extent) found.insert(x);
+  }
+  return static_cast<double>(found.size());
+}
+
+const Domain::Range* Domain::range(const std::string& name) const {
+  const auto at =
+      std::find_if(ranges_.begin(), ranges_.end(), [&](const Range& r) { return r.name == name; });
+  return at == ranges_.end() ? nullptr : &*at;
 }
 
 /// For how many values of the only variable of a closed index it lies inside a dim of that extent.
 /// Of a long range some are looked at.
 double Domain::looked_at_inside(const ir::Expr& index, const std::string& var,
                                 double extent) const {
-  const auto at =
-      std::find_if(ranges_.begin(), ranges_.end(), [&](const Range& r) { return r.name == var; });
-  if (at == ranges_.end() || at->whole.hi < at->whole.lo) return 0;
+  const Range* at = range(var);
+  if (!at || at->whole.hi < at->whole.lo) return 0;
   const int64_t length = at->whole.hi - at->whole.lo + 1,
                 looks = std::min<int64_t>(length, kSample);
   const ir::Expr e = numbered(index);
   std::vector<int64_t> values = values_;
   int64_t inside = 0;
   for (int64_t i = 0; i < looks; ++i) {
-    values[program_.dims.size() + static_cast<size_t>(at - ranges_.begin())] =
+    values[program_.dims.size() + static_cast<size_t>(at - ranges_.data())] =
         at->whole.lo + (2 * i + 1) * length / (2 * looks);
     const int64_t x = evaluate(e, values);
     inside += 0 <= x && static_cast<double>(x) < extent;

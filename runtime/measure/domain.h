@@ -84,6 +84,8 @@ class Domain {
   double drawn(const ir::IndexVar& v) const;
   double walked(const std::string& name) const;
   double values_inside(const ir::Expr& index, double extent) const;
+  double distinct_inside(const ir::Expr& index, double extent) const;
+  const Range* range(const std::string& name) const;
   double looked_at_inside(const ir::Expr& index, const std::string& var, double extent) const;
   double count(const Vars& names, size_t from, std::vector<int64_t>& values) const;
   Span span_of(const ir::Expr& e) const;

@@ -78,6 +78,13 @@ TEST_CASE("work: what lies outside of tensors is one value, whatever the index")
             .singles.all <= (each + 1) * 100 * 5);
 }
 
+TEST_CASE("work: elements that several values of an index reach are read once") {
+  const std::string before = "op f(A: f32[N]) -> (Y: f32[M]) { Y[i] = A[", dims = "] } N=32 M=30";
+  CHECK(work(before + "i | 2" + dims).bytes_read == 4 * 16);
+  CHECK(work(before + "i*3%6" + dims).bytes_read == 4 * 2);
+  CHECK(work(before + "i/4" + dims).bytes_read == 4 * 8);
+}
+
 TEST_CASE("work: additions that take no product in are told apart, memory is counted once") {
   const Work sums = work("row_sum M=4 N=50");
   CHECK(sums.singles.all == 200);
