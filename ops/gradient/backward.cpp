@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "jit/ir/functions/function.h"
+#include "ops/bounds.h"
 #include "ops/definition.h"
+#include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
 
 namespace hone::ops {
@@ -195,7 +197,7 @@ void Backward::go(const Term& t, Way way) {
     return;
   }
   if (shares(t, way)) {
-    const Term part = e_.part_of(of_, t, reduced(way));
+    const Term part = e_.part_of(of_, t, reduced(way), domain_of(t, way));
     if (part.kind == Term::kAccess && part.name != of_.name) {
       active_.insert(part.name);
       go_read(part, std::move(way));
@@ -248,6 +250,25 @@ int Backward::reads_below(const Term& t) const {
 std::vector<Bound> Backward::reduced(const Way& way) const {
   return {way.scope.begin() + static_cast<std::ptrdiff_t>(of_.own_indices().size()),
           way.scope.end()};
+}
+
+/// The conditions on the way that a part may need for its reads: those on indices of `t` alone.
+std::vector<Term> Backward::domain_of(const Term& t, const Way& way) const {
+  const bool may_leave = any_part(t, [](const Term& p) {
+    return p.kind == Term::kAccess && !p.guarded &&
+           std::any_of(p.args.begin(), p.args.end(),
+                       [](const Term& at) { return at.kind != Term::kName; });
+  });
+  std::vector<Term> out;
+  for (const Condition& k : way.conditions) {
+    const ir::Expr e = may_leave ? index_expr(e_.op(), k.term) : ir::Expr();
+    if (!e || reads_data(e)) continue;
+    const bool inside = std::all_of(way.scope.begin(), way.scope.end(), [&](const Bound& b) {
+      return mentions(t, b.name) || !mentions(k.term, b.name);
+    });
+    if (inside) out.push_back(index_term(k.holds ? e : negated(e)));
+  }
+  return out;
 }
 
 void Backward::go_infix(const Term& t, const Way& way) {

@@ -300,9 +300,11 @@ Term Equations::reduction_part(const Term& t, Place& place) {
   return out;
 }
 
-Term Equations::part_of(const Equation& of, const Term& t, std::vector<Bound> reduced) {
+Term Equations::part_of(const Equation& of, const Term& t, std::vector<Bound> reduced,
+                        std::vector<Term> domain) {
   if (of.reduction.empty() && same(of.value, t)) return of.element();
-  const std::string key = std::to_string(of.statement) + " " + print(t);
+  std::string key = std::to_string(of.statement) + " " + print(t);
+  for (const Term& condition : domain) key += " where " + print(condition);
   const auto known = parts_.find(key);
   Equation e;
   e.part = e.real = true;
@@ -327,6 +329,7 @@ Term Equations::part_of(const Equation& of, const Term& t, std::vector<Bound> re
   e.value = t;
   e.name = fresh(d_.statements[of.statement].name + "_" + (t.kind == Term::kCall ? t.name : "in"));
   parts_.emplace(key, e.name);
+  e.domain = std::move(domain);
   add_domains(e);
   const Term out = e.element();
   add(std::move(e), of.name);

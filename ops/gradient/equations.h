@@ -74,8 +74,9 @@ class Equations {
   /// The equation of that name, or null.
   const Equation* find(std::string_view name) const;
   /// The element of a part of `of` that has the value `t`; `t` itself where it is over ranges that
-  /// no part has.
-  Term part_of(const Equation& of, const Term& t, std::vector<Bound> reduced);
+  /// no part has. It is defined where `domain` holds, conditions on its indices.
+  Term part_of(const Equation& of, const Term& t, std::vector<Bound> reduced,
+               std::vector<Term> domain = {});
   /// Adds what no statement of the op has, before the equation `before`, or after equations that it
   /// reads.
   void add(Equation e, const std::string& before);

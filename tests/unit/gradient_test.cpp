@@ -299,6 +299,27 @@ TEST_CASE("gradients: those of the library are what differences say") {
   CHECK(compared.size() >= static_cast<size_t>(tests::by_effort(25, 135, 135)));
 }
 
+TEST_CASE("gradients: those of the library's gradients are what differences say") {
+  const ops::Library& library = ops::stock_library();
+  std::set<std::string> compared, seen;
+  for (const ops::Case& c : library.cases) {
+    const std::string name = c.problem.substr(0, c.problem.find(' '));
+    const bool sampled =
+        tests::effort() != tests::Effort::kSmoke || std::hash<std::string>()(name) % 8 == 0;
+    if (!c.small || !sampled || !seen.insert(name).second) continue;
+    const ops::Op op = parsed(in_f64(library.find(name)->text()));
+    const auto first = ops::gradient(op, {float_arguments(op), {}});
+    if (!first) continue;
+    const Outcome out = check(*first, numbers(c.problem), 1);
+    INFO(c.problem, ": ", out.error);
+    CHECK(out.differs == "");
+    CHECK(out.error.find("as it came out") == std::string::npos);
+    CHECK_FALSE(out.error.starts_with("cannot check"));
+    if (out.compared > 0) compared.insert(name);
+  }
+  CHECK(compared.size() >= static_cast<size_t>(tests::by_effort(6, 60, 60)));
+}
+
 TEST_CASE("gradients: each function has a derivative, or says that it has none") {
   for (const ir::Function& f : ir::functions()) {
     INFO(f.name);
