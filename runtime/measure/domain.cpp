@@ -319,7 +319,8 @@ double Domain::values_inside(const ir::Expr& index, double extent) const {
 }
 
 /// How many values a closed index of one variable takes inside a dim of that extent: `i | 2` takes
-/// some of them twice. Infinity where all differ, or where the variable has more than are looked at.
+/// some of them twice. Infinity where all differ, or where the variable has too many to look
+/// at.
 double Domain::distinct_inside(const ir::Expr& index, double extent) const {
   const Vars names = vars_of(index);
   if (names.size() != 1 || is_scaled(index)) return INFINITY;
