@@ -60,6 +60,13 @@ bool same_ranges(const Addend& a, const Addend& b) {
                     });
 }
 
+/// Do reads leave the same terms of both sums out?
+bool same_limits(const Addend& a, const Addend& b) {
+  return a.limits.size() == b.limits.size() &&
+         std::equal(a.limits.begin(), a.limits.end(), b.limits.begin(),
+                    [](const Term& x, const Term& y) { return same(x, y); });
+}
+
 Term plain_sum(const std::vector<Addend>& addends);
 
 /// Sums along the same elements are one sum, which passes over them once.
@@ -70,8 +77,8 @@ void join_passes(std::vector<Addend>& addends, const Target& target) {
     const Addend first = addends[0];
     const bool streams = !first.reduced.empty() && reads_all(first, target);
     for (Addend& a : addends) {
-      const bool joins =
-          streams && a.inside.empty() && same_ranges(a, first) && reads_all(a, target);
+      const bool joins = streams && a.inside.empty() && same_ranges(a, first) &&
+                         same_limits(a, first) && reads_all(a, target);
       (joins || (same.empty() && others.empty()) ? same : others).push_back(std::move(a));
     }
     addends = std::move(others);
@@ -85,6 +92,7 @@ void join_passes(std::vector<Addend>& addends, const Target& target) {
     }
     Addend joined;
     joined.reduced = first.reduced;
+    joined.limits = first.limits;
     joined.inner.factors.push_back(plain_sum(same));
     out.push_back(std::move(joined));
   }

@@ -157,23 +157,30 @@ bool Adjoint::collect() {
   return true;
 }
 
-/// Costly values that have become parts are read, wherever a contribution has them.
+/// Costly values that have become parts are read, wherever a contribution has them and lies where
+/// they are defined.
 void Adjoint::read_parts() {
   for (auto& [name, contributions] : from_) {
-    const size_t statement = e_.find(name)->statement;
-    const auto read = [&](const Term& t) {
+    const Equation& from = *e_.find(name);
+    const std::vector<Term> domain = e_.index_domain(from);
+    const auto read = [&](const Term& t, const std::vector<Term>& where) {
       return replaced(t, [&](const Term& p) -> std::optional<Term> {
         if (p.kind != Term::kCall && p.kind != Term::kInfix) return {};
         for (const Equation& e : e_.all()) {
-          if (e.is_value_part() && e.statement == statement && same(e.value, p)) return e.element();
+          if (!e.is_value_part() || e.statement != from.statement || !same(e.value, p)) continue;
+          if (e.is_defined(where)) return e.element();
         }
         return {};
       });
     };
     for (Contribution& c : contributions) {
-      for (Condition& k : c.conditions) k.term = read(k.term);
-      for (Term& t : c.value.factors) t = read(t);
-      for (Term& t : c.value.divisors) t = read(t);
+      std::vector<Term> where = domain;
+      for (const Condition& k : c.conditions) {
+        if (const auto at = e_.on_indices(k.term, k.holds)) where.push_back(*at);
+      }
+      for (Condition& k : c.conditions) k.term = read(k.term, domain);
+      for (Term& t : c.value.factors) t = read(t, where);
+      for (Term& t : c.value.divisors) t = read(t, where);
     }
   }
 }

@@ -151,7 +151,8 @@ Term Assembly::with_parts(const Term& t, const std::string& own) const {
       before = before && &e != of;
       if (!e.part || e.statement != of->statement || e.name == own) continue;
       const bool kept = direct_.count(e.name) != 0 || e.scatter;
-      if (kept && before && e.is_value_part() && same(p, e.value)) return e.element();
+      const bool part = kept && before && e.is_value_part() && same(p, e.value);
+      if (part && e.is_defined(e_.index_domain(*of))) return e.element();
       if (!kept && p.kind == Term::kAccess && p.name == e.name) return with_parts(e.right(), own);
     }
     return {};
@@ -171,7 +172,7 @@ void Assembly::add_forward() {
     l.value = with_parts(e.right(), e.name);
     l.scatter = e.scatter;
     if (e.scatter) l.terms = e.reduced;
-    l.where = e.part && e.reduction.empty() ? std::vector<Term>() : e.domain;
+    l.where = e.part && e.reduction.empty() ? e.under : e.domain;
     const Argument* a = e_.op().arg(s.name);
     const bool limited = s.otherwise.empty() && !(a && a->role == ir::Role::kInOut);
     if (!e.part && e.reduction.empty()) l.where = limited ? s.where : l.where;

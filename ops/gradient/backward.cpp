@@ -8,9 +8,7 @@
 #include <utility>
 
 #include "jit/ir/functions/function.h"
-#include "ops/bounds.h"
 #include "ops/definition.h"
-#include "ops/gradient/index_terms.h"
 #include "ops/gradient/terms.h"
 
 namespace hone::ops {
@@ -197,7 +195,7 @@ void Backward::go(const Term& t, Way way) {
     return;
   }
   if (shares(t, way)) {
-    const Term part = e_.part_of(of_, t, reduced(way), domain_of(t, way));
+    const Term part = e_.part_of(of_, t, reduced(way), conditions_of(t, way));
     if (part.kind == Term::kAccess && part.name != of_.name) {
       active_.insert(part.name);
       go_read(part, std::move(way));
@@ -253,20 +251,23 @@ std::vector<Bound> Backward::reduced(const Way& way) const {
 }
 
 /// The conditions on the way that a part may need for its reads: those on indices of `t` alone.
-std::vector<Term> Backward::domain_of(const Term& t, const Way& way) const {
+std::vector<Term> Backward::conditions_of(const Term& t, const Way& way) const {
   const bool may_leave = any_part(t, [](const Term& p) {
     return p.kind == Term::kAccess && !p.guarded &&
            std::any_of(p.args.begin(), p.args.end(),
                        [](const Term& at) { return at.kind != Term::kName; });
   });
   std::vector<Term> out;
-  for (const Condition& k : way.conditions) {
-    const ir::Expr e = may_leave ? index_expr(e_.op(), k.term) : ir::Expr();
-    if (!e || reads_data(e)) continue;
+  if (!may_leave) return out;
+  const auto add = [&](const Term& condition) {
     const bool inside = std::all_of(way.scope.begin(), way.scope.end(), [&](const Bound& b) {
-      return mentions(t, b.name) || !mentions(k.term, b.name);
+      return mentions(t, b.name) || !mentions(condition, b.name);
     });
-    if (inside) out.push_back(index_term(k.holds ? e : negated(e)));
+    if (inside) out.push_back(condition);
+  };
+  for (const Term& condition : e_.index_domain(of_)) add(condition);
+  for (const Condition& k : way.conditions) {
+    if (const auto at = e_.on_indices(k.term, k.holds)) add(*at);
   }
   return out;
 }
@@ -397,7 +398,7 @@ Term Backward::derivative(const Term& call, const char* text, const Way& way) {
   const Term x = call.args[0], y = call.args.back();
   const bool by_value = mentions(parsed(text, whole_term(0), whole_term(0), name_term("v")), "v");
   if (!by_value) return parsed(text, x, y, call);
-  return parsed(text, x, y, e_.part_of(of_, call, reduced(way)));
+  return parsed(text, x, y, e_.part_of(of_, call, reduced(way), conditions_of(call, way)));
 }
 
 }  // namespace hone::ops

@@ -52,7 +52,7 @@ class Backward {
   bool shares(const Term& t, const Way& way) const;
   int reads_below(const Term& t) const;
   std::vector<Bound> reduced(const Way& way) const;
-  std::vector<Term> domain_of(const Term& t, const Way& way) const;
+  std::vector<Term> conditions_of(const Term& t, const Way& way) const;
   void go_infix(const Term& t, const Way& way);
   void go_read(const Term& t, Way way);
   void go_outside(const Term& t, Way way);

@@ -130,6 +130,12 @@ Result<Done> Equations::build() {
   return diagnostics.failure();
 }
 
+bool Equation::is_defined(const std::vector<Term>& where) const {
+  return std::all_of(under.begin(), under.end(), [&](const Term& t) {
+    return std::any_of(where.begin(), where.end(), [&](const Term& w) { return same(t, w); });
+  });
+}
+
 const Equation* Equations::find(std::string_view name) const {
   const auto at =
       std::find_if(all_.begin(), all_.end(), [&](const Equation& e) { return e.name == name; });
@@ -300,11 +306,25 @@ Term Equations::reduction_part(const Term& t, Place& place) {
   return out;
 }
 
+std::optional<Term> Equations::on_indices(const Term& condition, bool holds) const {
+  const Expr e = index_expr(d_, condition);
+  if (!e || reads_data(e)) return std::nullopt;
+  return index_term(holds ? e : negated(e));
+}
+
+std::vector<Term> Equations::index_domain(const Equation& e) const {
+  std::vector<Term> out;
+  for (const Term& condition : e.domain) {
+    if (const auto at = on_indices(condition, true)) out.push_back(*at);
+  }
+  return out;
+}
+
 Term Equations::part_of(const Equation& of, const Term& t, std::vector<Bound> reduced,
-                        std::vector<Term> domain) {
+                        std::vector<Term> under) {
   if (of.reduction.empty() && same(of.value, t)) return of.element();
   std::string key = std::to_string(of.statement) + " " + print(t);
-  for (const Term& condition : domain) key += " where " + print(condition);
+  for (const Term& condition : under) key += " where " + print(condition);
   const auto known = parts_.find(key);
   Equation e;
   e.part = e.real = true;
@@ -329,7 +349,8 @@ Term Equations::part_of(const Equation& of, const Term& t, std::vector<Bound> re
   e.value = t;
   e.name = fresh(d_.statements[of.statement].name + "_" + (t.kind == Term::kCall ? t.name : "in"));
   parts_.emplace(key, e.name);
-  e.domain = std::move(domain);
+  e.domain = under;
+  e.under = std::move(under);
   add_domains(e);
   const Term out = e.element();
   add(std::move(e), of.name);

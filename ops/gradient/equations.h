@@ -42,12 +42,15 @@ struct Equation {
   std::string accumulate;    ///< the type that is stated for it
   Term value;                ///< or what is reduced
   std::vector<Term> domain;  ///< conditions; elsewhere it is not defined
+  std::vector<Term> under;   ///< of a part: those of them that its statement has around it
   size_t statement = 0;      ///< of the op
   bool part = false;         ///< of a statement, not all of it
   Span span;
 
   /// Is it a part that no reduction is, which the op has written out where it is used?
   bool is_value_part() const { return part && real && reduction.empty(); }
+  /// Is it a part that is defined where these conditions hold?
+  bool is_defined(const std::vector<Term>& where) const;
   /// The indices that a value has: of a scatter, those of plain dims alone.
   std::vector<Bound> own_indices() const;
   /// Why the values that it combines have no numbers in their order, or nothing.
@@ -73,10 +76,14 @@ class Equations {
   const std::vector<Equation>& all() const { return all_; }
   /// The equation of that name, or null.
   const Equation* find(std::string_view name) const;
+  /// A condition, or its contrary, where indices tell it; in one form for equal ones.
+  std::optional<Term> on_indices(const Term& condition, bool holds) const;
+  /// The conditions of the equation's domain that indices tell, in that form.
+  std::vector<Term> index_domain(const Equation& e) const;
   /// The element of a part of `of` that has the value `t`; `t` itself where it is over ranges that
-  /// no part has. It is defined where `domain` holds, conditions on its indices.
+  /// no part has. It is defined where `under` holds, conditions on its indices.
   Term part_of(const Equation& of, const Term& t, std::vector<Bound> reduced,
-               std::vector<Term> domain = {});
+               std::vector<Term> under);
   /// Adds what no statement of the op has, before the equation `before`, or after equations that it
   /// reads.
   void add(Equation e, const std::string& before);

@@ -299,14 +299,20 @@ std::vector<Condition> Transposition::require(const Contribution& c, Monomial& v
 }
 
 /// What is defined in a part of its range only is read there.
-void Transposition::require_domains(const Contribution& c, std::vector<Condition>& out) const {
+void Transposition::require_domains(const Contribution& c, std::vector<Condition>& out,
+                                    std::vector<Term>& limits) const {
   const Prover sure = prover();
+  const auto put = [](std::vector<Term>& among, const Term& t) {
+    const auto is_it = [&](const Term& k) { return same(k, t); };
+    if (std::none_of(among.begin(), among.end(), is_it)) among.push_back(t);
+  };
   const auto add = [&](const Term& condition) {
     const Expr e = index_expr(e_.op(), condition);
     if (!e) return;
     const Expr here = solved(e);
     // Sums are limited by what they read; terms of a scatter say it.
-    if ((has_open(here) && places_.empty()) || sure.implies(here)) return;
+    if (sure.implies(here)) return;
+    if (has_open(here) && places_.empty()) return put(limits, index_term(here));
     const Term t = index_term(here);
     const bool known =
         std::any_of(out.begin(), out.end(), [&](const Condition& k) { return same(k.term, t); });
@@ -435,12 +441,15 @@ std::optional<Addend> Transposition::run(Contribution c) {
   for (Term& t : places_) t = placed(t);
   Monomial value = c.value;
   std::vector<Condition> conditions = require(c, value);
-  require_domains(c, conditions);
+  std::vector<Term> limits;
+  require_domains(c, conditions, limits);
   for (const Condition& k : conditions) {
     const Expr e = k.holds ? index_expr(e_.op(), k.term) : Expr();
     if (e && !reads_data(e) && impossible(e)) return {};
   }
-  return assemble(c, value, std::move(conditions));
+  Addend out = assemble(c, value, std::move(conditions));
+  out.limits = std::move(limits);
+  return out;
 }
 
 }  // namespace hone::ops

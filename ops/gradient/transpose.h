@@ -19,6 +19,7 @@ struct Addend {
   std::vector<Condition> outside;
   std::vector<Condition> inside;
   std::vector<Bound> reduced;
+  std::vector<Term> limits;  ///< conditions on these, which reads make and the text does not say
   Monomial outer;
   Monomial inner;
 
@@ -83,7 +84,8 @@ class Transposition {
   bool reads_cover(const Contribution& c, const std::set<std::string>& loose) const;
   bool is_inside(const Term& read, const Prover& when) const;
   std::vector<Condition> require(const Contribution& c, Monomial& value);
-  void require_domains(const Contribution& c, std::vector<Condition>& out) const;
+  void require_domains(const Contribution& c, std::vector<Condition>& out,
+                       std::vector<Term>& limits) const;
   void name_variables();
   std::vector<Bound> terms() const;
   Addend assemble(const Contribution& c, const Monomial& value,

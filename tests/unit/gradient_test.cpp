@@ -320,6 +320,48 @@ TEST_CASE("gradients: those of the library's gradients are what differences say"
   CHECK(compared.size() >= static_cast<size_t>(tests::by_effort(6, 60, 60)));
 }
 
+TEST_CASE("gradients: values under conditions are read where those hold") {
+  const std::string same = "(A[i+k]*B[k] + 1)";
+  const std::vector<std::string> values = {
+      // Of one value under a condition, its contrary, another one, and none.
+      "select(k < 2, " + same + "*tanh(S[i])*A[i+k], " + same + "*C[k])",
+      "select(k < 2, " + same + "*tanh(S[i])*A[i+k], 0) + " + same + "*C[k]*exp(S[i])",
+      "select(k < 2, tanh(A[i+k])*B[k], tanh(A[i+k])*C[k])",
+      "select(k < 2, tanh(A[i+k])*B[k], 0) + select(k < 3, tanh(A[i+k])*C[k], 0)",
+      "tanh(A[i+k])*B[k] + select(1 <= k, tanh(A[i+k])*C[k], 0)",
+      // Reads that leave the tensor elsewhere.
+      "select(i + k < M, tanh(D[i+k]), 0)*B[k]",
+      "select(i + k < M, exp(D[i+k])*D[i+k]*S[i], 0) + C[k]",
+      "select(i + k < M, tanh(D[i+k]*S[i])*S[i], S[i]*B[k])",
+      "select(i + k < M, select(k < 2, D[i+k]/S[i]*D[i+k], sin(D[i+k])*S[i]), 0)",
+      "(select(i + k < M, D[i+k]*B[k], C[k]) + 1)*exp(S[i])*S[i]",
+  };
+  for (const std::string& value : values) {
+    std::string takes;
+    for (const char* argument :
+         {"A: f64[N+4]", "B: f64[4]", "C: f64[4]", "D: f64[M]", "S: f64[N]"}) {
+      if (value.find(std::string(1, argument[0]) + "[") == std::string::npos) continue;
+      takes += (takes.empty() ? "" : ", ") + std::string(argument);
+    }
+    const std::string text =
+        fmt::format("op f({}) -> (Y: f64[N]) {{ Y[i] = sum[k in 0..4]({}) + S[i] }}",
+                    takes + (takes.find("S:") == std::string::npos ? ", S: f64[N]" : ""), value);
+    INFO(text);
+    const ops::Op op = parsed(text);
+    std::map<std::string, std::string> dims = {{"N", "7"}};
+    if (takes.find("[M]") != std::string::npos) dims["M"] = "8";
+    const auto made = ops::gradient(op, {float_arguments(op), {}});
+    REQUIRE(made);
+    for (const ops::Op& each : {op, *made}) {
+      const Outcome out = check(each, dims, 1);
+      INFO(each.text());
+      CHECK(out.differs == "");
+      CHECK(out.error == "");
+      CHECK(out.compared == static_cast<int>(float_arguments(each).size()));
+    }
+  }
+}
+
 TEST_CASE("gradients: each function has a derivative, or says that it has none") {
   for (const ir::Function& f : ir::functions()) {
     INFO(f.name);
