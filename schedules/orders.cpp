@@ -218,6 +218,8 @@ std::string Orders::around(const Stage& s, const std::string& last) const {
     const std::string text = path(s, l.name, true);
     const bool plain = l.mark != Mark::kUnroll && l.mark != Mark::kVector;
     out += (out.empty() ? "" : ",") + (plain ? text : marked(name_of(l.mark), text));
+    // Where an iteration runs apart, a range that it decides has a length that is known.
+    if (l.partition) out += "+partition";
     if (l.name == last) break;
   }
   const Stage* outer = s.at.root() ? nullptr : scheduled_.stage(s.at.stage);

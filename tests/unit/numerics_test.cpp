@@ -46,3 +46,11 @@ TEST_CASE("numerics: a loop that is cut again runs no last block apart") {
   CHECK(peeled == "Y:j/16peel,lanes8(j%16peel)");
   CHECK(cut == class_of(kWide, "split Y/j 16 -> o i tail=mask; vectorize Y/i"));
 }
+
+TEST_CASE("numerics: a row that runs apart has terms of a known number") {
+  const std::string triangle =
+      "op f(A: f32[M,M]) -> (Y: f32[M]) { Y[i] = sum[j in 0..i+1](A[i,j]) } M=50";
+  const std::string vectors = "predicate Y/j; vectorize Y/j";
+  CHECK(class_of(triangle, vectors) == class_of(triangle, "vectorize Y/j"));
+  CHECK(class_of(triangle, vectors + "; partition Y/i") != class_of(triangle, vectors));
+}
