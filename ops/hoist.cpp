@@ -9,6 +9,7 @@
 
 #include "jit/ir/group.h"
 #include "jit/ir/operations.h"
+#include "jit/ir/scatter.h"
 #include "ops/bounds.h"
 #include "ops/inside.h"
 
@@ -31,6 +32,10 @@ constexpr double kHeavyForAll = 8;
 /// The same in a reduction, whose tiles repeat less than its indices say.
 /// Tuned on: Zen 4 (AVX-512).
 constexpr double kHeavyTerm = 16, kRepeatedTerm = 16;
+/// The longest row of inner indices for which loops do not keep what depends on outer ones alone.
+/// Computed row by row, and not as a vector for many rows, it would take its part of the time.
+/// Chosen: four vectors of 512 bits (not measured).
+constexpr double kShortRow = 64;
 
 /// The value of an extent, at the largest where the call decides; 0 where data do.
 double size_of_extent(const ir::Program& program, const Expr& e) {
@@ -79,6 +84,26 @@ bool loads_in_rows(const ir::Program& program, const Expr& load, const std::stri
   return true;
 }
 
+/// The variables as loops over them stand, outermost first: those of results as these lie in
+/// memory, then those that it reduces.
+std::vector<const IndexVar*> in_loop_order(const ir::Program& program, const Stage& stage) {
+  std::vector<const IndexVar*> vars;
+  for (const IndexVar& v : stage.vars) vars.push_back(&v);
+  const ir::Buffer* b = program.buffer(stage.output);
+  const auto place = [&](const IndexVar* v) {
+    for (size_t a = 0; b && a < b->axes.size(); ++a) {
+      const size_t d = static_cast<size_t>(b->axes[a].dim);
+      if (d < stage.out_index.size() && ir::mentions_var(stage.out_index[d], v->name)) return a;
+    }
+    return size_t{0};
+  };
+  std::stable_sort(vars.begin(), vars.end(), [&](const IndexVar* a, const IndexVar* other) {
+    return place(a) < place(other);
+  });
+  for (const IndexVar& v : stage.rvars) vars.push_back(&v);
+  return vars;
+}
+
 class Hoisting {
  public:
   explicit Hoisting(ir::Program& program) : program_(program) {
@@ -101,6 +126,7 @@ class Hoisting {
   void add(Stage stage);
   Expr hoisted(const Stage& stage, const Expr& e, Hoisted& known);
   bool repeats(const Stage& stage, const Expr& e) const;
+  bool heads_short_row(const Expr& e, const std::vector<IndexVar>& own) const;
   bool chooses_state(const Stage& stage, const Expr& e) const;
   double weight(const Expr& e, const std::string& innermost) const;
   bool made_of_fewer(const Stage& stage, const Expr& e) const;
@@ -112,11 +138,8 @@ class Hoisting {
 };
 
 void Hoisting::add(Stage stage) {
-  // Where a stage is not computed, its parts may read outside their tensors.
-  if (!stage.where) {
-    Hoisted known;
-    stage.value = hoisted(stage, stage.value, known);
-  }
+  Hoisted known;
+  stage.value = hoisted(stage, stage.value, known);
   program_.stages.push_back(std::move(stage));
 }
 
@@ -147,16 +170,19 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
     return x->op == ir::Op::kLoad && (x->name == stage.output || grouped_.count(x->name) != 0);
   };
   if (any_node(e, in_circle)) return false;
-  std::vector<const IndexVar*> vars;
-  for (const IndexVar& v : stage.vars) vars.push_back(&v);
-  for (const IndexVar& v : stage.rvars) vars.push_back(&v);
+  const std::vector<const IndexVar*> vars = in_loop_order(program_, stage);
   double times = 1, skipped = 1;
   std::string innermost;
   std::vector<IndexVar> own;
-  bool perhaps_none = false;
+  const std::vector<ir::ScatteredVar> told = ir::scattered_vars(stage);
+  // Where a stage is not computed, its parts may read outside their tensors.
+  bool perhaps_outside = static_cast<bool>(stage.where);
   const Prover prover(program_.dims);
   for (const IndexVar* v : vars) {
-    if (is_zero(*v)) continue;
+    const bool is_told = std::any_of(told.begin(), told.end(), [&](const ir::ScatteredVar& other) {
+      return other.var == v->name;
+    });
+    if (is_zero(*v) || (is_told && !ir::mentions_var(e, v->name))) continue;
     if (ir::mentions_var(e, v->name)) {
       if (!is_plain(program_, *v)) return false;
       own.push_back(*v);
@@ -164,14 +190,19 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
       times = skipped;
     } else {
       const Expr extent = v->lo ? v->hi - v->lo : v->hi;
-      perhaps_none |= prover.non_negative(extent - ir::make_int(1)) != Proof::kYes;
+      perhaps_outside |= prover.non_negative(extent - ir::make_int(1)) != Proof::kYes;
       skipped *= size_of_extent(program_, extent);
     }
   }
   // Without a value of each variable the accesses of `e` were not proved.
-  if (perhaps_none && !reads_inside(program_, e, own)) return false;
-  if (innermost.empty()) times = skipped;  // one value for all
-  if (times < kRepeats) return false;
+  if (perhaps_outside && !reads_inside(program_, e, own)) return false;
+  // One value is for all. A term that finds its element is under a condition, where no loop keeps
+  // what is the same for all terms.
+  if (innermost.empty() || !told.empty()) times = skipped;
+  if (times < kRepeats) {
+    return stage.reduce == ir::Reduce::kNone && skipped >= kRepeats * times &&
+           skipped <= kShortRow * times && heads_short_row(e, own);
+  }
   if (stage.reduce == ir::Reduce::kNone) {
     const double heavy = innermost.empty() ? kHeavyForAll : kHeavy;
     return weight(e, innermost) >= heavy * share_of_vector(e->type);
@@ -179,11 +210,26 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
   return times >= kRepeatedTerm && ir::operations_of(e) >= kHeavyTerm && made_of_fewer(stage, e);
 }
 
+/// True of what loops would compute in front of each short row, and vectors can for many rows. What
+/// is made of results that are one for each such row stays with these.
+bool Hoisting::heads_short_row(const Expr& e, const std::vector<IndexVar>& own) const {
+  double rows = 1;
+  for (const IndexVar& v : own) rows *= size_of_extent(program_, v.hi);
+  const auto is_of_row = [&](const Expr& x) {
+    const ir::Buffer* b = x->op == ir::Op::kLoad ? program_.buffer(x->name) : nullptr;
+    return b && b->role == ir::Role::kTemp &&
+           std::all_of(own.begin(), own.end(),
+                       [&](const IndexVar& v) { return ir::mentions_var(x, v.name); });
+  };
+  return rows >= kShortRow && ir::operations_of(e) >= kHeavyForAll && !any_node(e, is_of_row);
+}
+
 /// True of a read that a reduction makes of a state, or else of what stands before the first one.
 /// So the choice is made once in each step, and the reduction has products of plain elements.
 bool Hoisting::chooses_state(const Stage& stage, const Expr& e) const {
   const bool state = e->op == ir::Op::kLoad && e->guarded && grouped_.count(e->name) != 0;
-  if (!state || stage.reduce == ir::Reduce::kNone || grouped_.count(stage.output) == 0)
+  if (!state || stage.where || stage.reduce == ir::Reduce::kNone ||
+      grouped_.count(stage.output) == 0)
     return false;
   bool again = false;
   for (const auto* vars : {&stage.vars, &stage.rvars}) {

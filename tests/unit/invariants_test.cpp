@@ -127,6 +127,43 @@ TEST_CASE("invariants: what follows no index is one value, where it is dear") {
   CHECK(value(p, "Y") == "A[i,j]*Y.1[] + 2.0*B[0]");
 }
 
+TEST_CASE("invariants: loops stand as results lie in memory") {
+  const std::string text = "op f(B: f32[M]) -> (Y: f32[M,N]) { Y[i,j] = exp(B[i]) } M=500 N=600 ";
+  CHECK(parsed(text).program.stages.size() == 1);
+  const auto turned = parsed(text + "Y@N,M");
+  CHECK(value(turned, "Y.1") == "exp(B[i])");
+  CHECK(value(turned, "Y") == "Y.1[i]");
+}
+
+TEST_CASE("invariants: what is dear in front of each short row is a stage, but for statistics") {
+  const std::string text =
+      "op f(X: f32[M,N], C: f32[M]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] * tanh(C[i]) } M=500 N=";
+  CHECK(value(parsed(text + "20"), "Y.1") == "tanh(C[i])");
+  CHECK(parsed(text + "200").program.stages.size() == 1);
+  CHECK(parsed(text + "2").program.stages.size() == 1);
+  const auto statistics = parsed(
+      "op f(X: f32[M,N]) -> (Y: f32[M,N]) { s[i] = sum[j](X[i,j]); Y[i,j] = X[i,j] - log(s[i]) } "
+      "M=500 N=20");
+  CHECK(statistics.program.stages.size() == 2);
+}
+
+TEST_CASE("invariants: terms that find their element share what is the same for all") {
+  const std::string op = "(Y: f32[M,N]) { Y[i,B[k]] += tanh(exp(";
+  const auto shared =
+      parsed("op f(A: f32[M], B: i32[K]) -> " + op + "A[i])) for k } M=40 N=50 K=60");
+  CHECK(value(shared, "Y.1") == "tanh(exp(A[i]))");
+  CHECK(rank(shared, "Y.1") == 1);
+  const auto apart = parsed("op f(A: f32[M], B: i32[K], V: f32[K]) -> " + op +
+                            "A[i] + V[k])) for k } M=40 N=50 K=60");
+  CHECK(apart.program.stages.size() == 1);
+  // Where a condition keeps a read inside, nothing may be read without it.
+  const std::string held =
+      "op f(A: f32[L], B: i32[K]) -> (Y: f32[M,N]) { "
+      "Y[i in 0..M,B[k]] += tanh(exp(A[i])) for k where i + k < 30 } M=40 N=50 K=60 ";
+  CHECK(parsed(held + "L=30").program.stages.size() == 1);
+  CHECK(parsed(held + "L=40").program.stages.size() == 2);
+}
+
 TEST_CASE("invariants: windows and few repeats are left in place") {
   const std::string start = "op f(X: f32[H+2,K], W: f32[N,3,K]) -> (Y: f32[N,H]) { Y[n,h] = ";
   const auto window =
