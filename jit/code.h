@@ -8,7 +8,7 @@ namespace hone::jit {
 
 /// Changes whenever emitted code may: what was measured under another number is a hint, not a fact.
 /// Fixed by: a count of changes.
-inline constexpr int kCodeGeneration = 15;
+inline constexpr int kCodeGeneration = 16;
 
 /// Facts about generated code, for `hone show --report` and JSON.
 struct Report {

@@ -53,6 +53,9 @@ std::string printed(const std::string& line) {
 }  // namespace
 
 TEST_CASE("golden: loops cut at borders") { tests::check_golden("passes/partition.txt", lowered); }
+TEST_CASE("golden: rows past the caches") {
+  tests::check_golden("passes/store_lines.txt", lowered);
+}
 TEST_CASE("golden: what is filled first") { tests::check_golden("passes/fill.txt", lowered); }
 
 TEST_CASE("golden: what a scatter holds so far") {

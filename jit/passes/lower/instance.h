@@ -25,6 +25,8 @@ struct Piece {
   std::optional<ir::Poly> base = {};   ///< start of the split parent; null: factor * loop
   std::optional<ir::Poly> inner =
       {};  ///< extent of the inner loop; null: what is left, at most factor
+  /// Blocks that begin where lines do: the element of the split parent at which block 0 would.
+  std::optional<ir::Poly> line = {};
 };
 
 /// A stage while it is being emitted at one place: what is known of its variables and loops.

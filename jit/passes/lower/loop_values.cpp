@@ -126,6 +126,7 @@ void LoopValues::place(Instance& in, int node, const Poly& value, const Piece& p
   if (n.factored >= 0 && piece.base) reject("a factored loop cannot be peeled");
   const Poly whole = extent_of(in, from);
   Poly base = piece.base ? *piece.base : value * Poly(rel.factor);
+  if (piece.line) base = base + *piece.line;
   if (rel.tail == Tail::kOverlap && piece.inner)
     base = max(0, min(base, whole - *piece.inner, &facts_), &facts_);
   const auto inner = static_cast<size_t>(in.loops->inner[r]);

@@ -17,6 +17,7 @@
 #include "jit/passes/lower/part.h"
 #include "jit/passes/lower/partition.h"
 #include "jit/passes/lower/prefetches.h"
+#include "jit/passes/lower/store_lines.h"
 #include "jit/passes/lower/tails.h"
 #include "jit/passes/lower/thread_loops.h"
 #include "jit/passes/lower/tma_copies.h"
@@ -70,7 +71,8 @@ class Lowering final : private LoweringPart {
   LoopValues values_{context_, accesses_};
   Windows windows_{context_, accesses_, values_, threads_, overhangs_};
   Partition partition_{context_, accesses_, values_, windows_};
-  Tails tails_{context_, values_, windows_, partition_, threads_};
+  StoreLines lines_{context_, accesses_, values_};
+  Tails tails_{context_, values_, windows_, partition_, lines_, threads_};
   WarpTiles tiles_{context_, threads_};
   BindingTime binding_{context_};
   BufferAllocation allocation_{context_, accesses_, windows_, binding_, tiles_};

@@ -7,6 +7,7 @@
 #include "jit/passes/lower/expressions.h"
 #include "jit/passes/lower/loop_values.h"
 #include "jit/passes/lower/partition.h"
+#include "jit/passes/lower/store_lines.h"
 #include "jit/passes/lower/thread_loops.h"
 #include "jit/passes/lower/windows.h"
 #include "jit/passes/reject.h"
@@ -68,6 +69,9 @@ std::vector<Piece> Tails::split_pieces(Instance& in, int node) {
              std::to_string(rel.factor) + " does not divide " + print(whole.expr()) +
              " and tail=exact; use tail=mask or tail=peel");
     case Tail::kPeel:
+      if (const auto before = lines_.before_first(in, node)) {
+        return lines_.pieces(whole, rel.factor, *before);
+      }
       return peeled_pieces(whole, rel.factor);
     case Tail::kMask:
       return {{0, blocks}};

@@ -10,6 +10,7 @@ namespace hone::jit {
 
 class LoopValues;
 class Partition;
+class StoreLines;
 class ThreadLoops;
 class Windows;
 
@@ -19,11 +20,12 @@ class Windows;
 class Tails final : public LoweringPart {
  public:
   Tails(LoweringContext& context, LoopValues& values, Windows& windows, Partition& partition,
-        const ThreadLoops& threads)
+        StoreLines& lines, const ThreadLoops& threads)
       : LoweringPart(context),
         values_(values),
         windows_(windows),
         partition_(partition),
+        lines_(lines),
         threads_(threads) {}
 
   /// The pieces of a loop, in order. `init`: for storing a reduction's identity.
@@ -40,6 +42,7 @@ class Tails final : public LoweringPart {
   LoopValues& values_;
   Windows& windows_;
   Partition& partition_;
+  StoreLines& lines_;
   const ThreadLoops& threads_;
 };
 
