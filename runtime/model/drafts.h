@@ -28,6 +28,7 @@ class KernelDrafts {
       : dims_(dims), engine_(engine), library_(engine.library()), ops_(library_.get()) {}
 
   const ops::Library* library() const { return library_.get(); }
+  int threads() const { return engine_.target.threads; }
   /// Nodes of a graph as one problem; see ops::make_group. From the first call on the nodes and
   /// values of the graph stay, but for how values lie in memory.
   const Result<ops::Group>& group(const ops::Graph& graph, const std::vector<int>& nodes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/graph/homes.h"
 #include "ops/graph/orders.h"
 
 namespace hone::runtime {
@@ -14,7 +15,7 @@ namespace {
 constexpr double kShare = 0.7;
 
 /// Chooses between both orders, set by set. Channels last is tried on all kernels, the order as it
-/// stands only on those that take most of the time.
+/// stands only on those that take most of the time, and no longer than it may be the faster one.
 class Layout {
  public:
   Layout(ops::Graph graph, const std::vector<ir::Dim>& dims, KernelDrafts& drafts)
@@ -22,18 +23,12 @@ class Layout {
 
   ops::Graph run(const std::vector<std::vector<int>>& groups) {
     for (const std::vector<int>& set : ops::image_sets(graph_, groups, dims_)) {
-      ops::set_orders(graph_, set, true);
+      set_orders(groups, set, true);
       const std::vector<Weighed> touched = heaviest(groups, set);
-      ops::set_orders(graph_, set, false);
-      double last = 0, first = 0;
-      std::vector<const std::vector<int>*> same;
-      for (const Weighed& w : touched) {
-        last += w.cycles;
-        same.push_back(w.nodes);
-      }
-      prepare(same);
-      for (const std::vector<int>* nodes : same) first += cycles(*nodes);
-      ops::set_orders(graph_, set, last < first);
+      double last = 0;
+      for (const Weighed& w : touched) last += w.cycles;
+      set_orders(groups, set, false);
+      if (last < cycles_up_to(last, touched)) ops::set_orders(graph_, set, true);
     }
     return std::move(graph_);
   }
@@ -45,12 +40,19 @@ class Layout {
     double cycles = 0;
   };
 
+  /// Kernels are asked for as they will be: they write where their results will lie.
+  void set_orders(const ops::GraphGroups& groups, const std::vector<int>& set, bool last) {
+    ops::set_orders(graph_, set, last);
+    runs_ = ops::find_homes(graph_, groups, dims_, true).in_memory;
+    runs_.flip();
+  }
+
   /// The groups of a set's values that take most of its time.
   std::vector<Weighed> heaviest(const std::vector<std::vector<int>>& groups,
                                 const std::vector<int>& set) {
     std::vector<const std::vector<int>*> all;
-    for (const std::vector<int>& group : groups) {
-      if (touches(group, set)) all.push_back(&group);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (runs_[i] && touches(groups[i], set)) all.push_back(&groups[i]);
     }
     prepare(all);
     std::vector<Weighed> touched;
@@ -65,6 +67,20 @@ class Layout {
     while (count < touched.size() && !(taken >= kShare * sum)) taken += touched[count++].cycles;
     touched.resize(count);
     return touched;
+  }
+
+  /// The cycles of these groups as values lie now; of some of them where those take more than
+  /// `most`. As many as there are threads are drafted at once.
+  double cycles_up_to(double most, const std::vector<Weighed>& groups) {
+    const auto at_once = static_cast<size_t>(std::max(drafts_.threads(), 1));
+    double sum = 0;
+    for (size_t i = 0; i < groups.size() && sum <= most;) {
+      std::vector<const std::vector<int>*> some;
+      for (; i < groups.size() && some.size() < at_once; ++i) some.push_back(groups[i].nodes);
+      prepare(some);
+      for (const std::vector<int>* nodes : some) sum += cycles(*nodes);
+    }
+    return sum;
   }
 
   bool touches(const std::vector<int>& group, const std::vector<int>& set) const {
@@ -93,6 +109,7 @@ class Layout {
   ops::Graph graph_;
   const std::vector<ir::Dim>& dims_;
   KernelDrafts& drafts_;
+  std::vector<bool> runs_;  ///< per group: it has a kernel, as values lie now
 };
 
 }  // namespace
