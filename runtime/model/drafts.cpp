@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "jit/ir/machine.h"
 #include "runtime/threads/at_once.h"
 #include "schedules/model/model.h"
+#include "schedules/space/analysis/facts.h"
 #include "schedules/space/space.h"
 
 namespace hone::runtime {
@@ -55,6 +57,24 @@ KernelDraft KernelDrafts::draft_of(const ops::Problem& problem) const {
                               [](const ir::Loop& l) { return l.mark == ir::Mark::kTensor; });
   }
   return draft;
+}
+
+double KernelDrafts::least_cycles(const ops::Problem& problem) const {
+  const ir::Program& program = problem.program;
+  const ir::Machine machine = ir::machine_of(engine_.target);
+  double cycles = 0;
+  for (const ir::Stage& s : program.stages) {
+    const schedules::StageFacts facts = schedules::facts_of(program, s);
+    // A multiply and an add are one instruction.
+    const double bytes = static_cast<double>(facts.points(facts.extents)) *
+                         std::max(1, facts.operations - 1) * size_of(s.accumulate);
+    cycles += bytes / machine.vector_bytes / machine.arithmetic_ports;
+  }
+  for (const ir::Buffer& b : program.buffers) {
+    if (b.role == ir::Role::kTemp) continue;
+    cycles += static_cast<double>(schedules::bytes_of(program, b)) / machine.l3_bytes;
+  }
+  return cycles;
 }
 
 const schedules::Scheduled* KernelDrafts::known(const ops::Problem& problem) const {
