@@ -2,8 +2,10 @@
 #include "runtime/model/drafts.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "jit/ir/machine.h"
+#include "jit/passes/lower.h"
 #include "runtime/threads/at_once.h"
 #include "schedules/model/model.h"
 #include "schedules/space/analysis/facts.h"
@@ -51,7 +53,14 @@ void KernelDrafts::prepare(const std::vector<const ops::Problem*>& problems) {
 KernelDraft KernelDrafts::draft_of(const ops::Problem& problem) const {
   KernelDraft draft;
   draft.scheduled = schedules::analytic_schedule(problem.program, engine_.target);
-  draft.cycles = schedules::estimate(draft.scheduled.program, engine_.target);
+  auto nest = jit::lower(draft.scheduled.program, engine_.target);
+  if (nest) {
+    draft.cycles =
+        schedules::weigh(schedules::terms_of(*nest, engine_.target), schedules::default_weights());
+    draft.scheduled.nest = std::make_shared<const ir::Nest>(*std::move(nest));
+  } else {
+    draft.cycles = std::numeric_limits<double>::infinity();
+  }
   for (const ir::Stage& s : draft.scheduled.program.stages) {
     draft.dots |= std::any_of(s.loops.begin(), s.loops.end(),
                               [](const ir::Loop& l) { return l.mark == ir::Mark::kTensor; });

@@ -98,9 +98,8 @@ bool Plan::keeps_facts(const std::string& name, const StageFacts& facts,
 }
 
 void Plan::change(ir::Program program) {
-  std::erase_if(facts_, [&](const auto& known) {
-    return !keeps_facts(known.first, known.second, program);
-  });
+  std::erase_if(
+      facts_, [&](const auto& known) { return !keeps_facts(known.first, known.second, program); });
   program_ = std::move(program);
 }
 

@@ -126,8 +126,8 @@ std::optional<double> cycles_in_tiles(const Plan& plan, const std::string& name)
 /// Cycles that no tile of the stage takes less than, however its operands lie: a multiply-add for
 /// each point, in full vectors.
 double least_in_tiles(const Plan& plan, const ir::Stage& s, const StageFacts& facts) {
-  const auto points = static_cast<double>(facts.points(s.vars)) *
-                      static_cast<double>(facts.points(s.rvars));
+  const auto points =
+      static_cast<double>(facts.points(s.vars)) * static_cast<double>(facts.points(s.rvars));
   return points / plan.lanes(s.accumulate) / plan.machine().arithmetic_ports;
 }
 
