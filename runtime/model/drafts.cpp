@@ -68,7 +68,7 @@ KernelDraft KernelDrafts::draft_of(const ops::Problem& problem) const {
   return draft;
 }
 
-double KernelDrafts::least_cycles(const ops::Problem& problem) const {
+double KernelDrafts::rough_cycles(const ops::Problem& problem) const {
   const ir::Program& program = problem.program;
   const ir::Machine machine = ir::machine_of(engine_.target);
   double cycles = 0;

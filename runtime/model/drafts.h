@@ -35,9 +35,9 @@ class KernelDrafts {
   const KernelDraft& of(const ops::Problem& problem);
   /// Makes the drafts that are not there yet, over the engine's threads.
   void prepare(const std::vector<const ops::Problem*>& problems);
-  /// Cycles that a problem's operations and the memory that they touch take together, whatever its
-  /// schedule is; without a draft.
-  double least_cycles(const ops::Problem& problem) const;
+  /// Cycles of a problem's operations and of the memory that they touch, one after the other. This
+  /// weighs problems that have no drafts yet.
+  double rough_cycles(const ops::Problem& problem) const;
   /// The cycles of a draft that there is, by the text of its problem.
   double cycles(const std::string& text) const { return drafts_.at(text).cycles; }
   /// What the rules derive for a problem, if a pass asked for it; else null.

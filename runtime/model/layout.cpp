@@ -11,12 +11,12 @@ namespace hone::runtime {
 namespace {
 
 /// The share of a set's work by whose kernels its order is chosen.
-/// Tuned on: an Intel server (AVX-512 and AVX2), 13 models: all but one as by all kernels that
-/// take 0.7 of the time, and that one as fast.
+/// Tuned on: an Intel server (AVX-512 and AVX2), 13 models. Orders are those by kernels with most
+/// of the time, but for one model, which is as fast.
 constexpr double kShare = 0.8;
 
-/// Chooses between both orders, set by set. They are tried on those kernels that have most of the
-/// work: channels last on all of them, the order as it stands no longer than it may be the faster.
+/// Chooses between both orders, set by set, by the kernels that have most of the work. Channels
+/// last is tried on all of these, the order as it stands no longer than it may be the faster one.
 class Layout {
  public:
   Layout(ops::Graph graph, const std::vector<ir::Dim>& dims, KernelDrafts& drafts)
@@ -100,10 +100,10 @@ class Layout {
     return group ? drafts_.of(group->problem).cycles : INFINITY;
   }
 
-  /// Cycles that a group takes at least, by what it computes and the memory that it touches.
+  /// A group's weight among others, before it has a draft.
   double work(const std::vector<int>& nodes) {
     const auto& group = drafts_.group(graph_, nodes);
-    return group ? drafts_.least_cycles(group->problem) : 0;
+    return group ? drafts_.rough_cycles(group->problem) : 0;
   }
 
   ops::Graph graph_;
