@@ -23,6 +23,8 @@ namespace hone::jit {
 struct EmitOptions {
   bool keep_lir = false;  ///< x86: fill X86Code::lir
   bool debug = false;     ///< x86: the prologue poisons vector and mask registers with NaN
+  /// x86: what the program lowers to for the target, where that is known; null: it is lowered.
+  std::shared_ptr<const ir::Nest> nest = nullptr;
 };
 
 /// What a back end made of a scheduled program, before it can be called. Each derives its own.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "jit/ir/program.h"
 #include "jit/ir/target.h"
 #include "schedules/step.h"
+
+namespace hone::ir {
+struct Nest;
+}  // namespace hone::ir
 
 namespace hone::schedules {
 
@@ -30,6 +35,8 @@ class Schedule {
 struct Scheduled {
   Schedule schedule;
   ir::Program program;
+  /// What that lowers to for the target at hand, where somebody asked; else null.
+  std::shared_ptr<const ir::Nest> nest = nullptr;
 };
 
 /// Applies the steps of a schedule without open knobs to a program, in order, then checks the

@@ -138,8 +138,11 @@ void Facts::learn() {
 
 void Facts::define_loop(int id, Poly begin, Poly end) {
   if (loops_.size() <= static_cast<size_t>(id)) loops_.resize(static_cast<size_t>(id) + 1);
-  loops_[static_cast<size_t>(id)] = {std::move(begin), std::move(end), true};
-  learn();
+  LoopRange& range = loops_[static_cast<size_t>(id)];
+  // Of a loop that is new nothing was asked so far, unless a copy has answers of its own.
+  const bool news = range.known || answers_.use_count() > 1;
+  range = {std::move(begin), std::move(end), true};
+  if (news) learn();
 }
 
 void Facts::define_elements(Elements e) {

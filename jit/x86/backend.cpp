@@ -45,7 +45,7 @@ bool takes(const ir::Target& target) { return target.vector_bytes() > 0; }
 Result<std::shared_ptr<const Code>, ir::Reject> emit(const ir::Program& scheduled,
                                                      const ir::Target& target,
                                                      const EmitOptions& options) {
-  auto nest = lower(scheduled, target);
+  auto nest = options.nest ? Result<ir::Nest, ir::Reject>(*options.nest) : lower(scheduled, target);
   if (!nest) return nest.failure();
   auto code = compile_x86(*nest, target, options);
   if (!code) return code.failure();

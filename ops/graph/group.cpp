@@ -201,7 +201,7 @@ class GroupWriter {
     for (const Op& op : own_.ops) text += op.text() + " ";
     const Result<Op>& op = ops_.parse(text + print(d_));
     if (!op) return op.failure();
-    return make_problem(*op, *bindings + constants() + layouts(), ops_.library());
+    return ops_.bind(*op, *bindings + constants() + layouts());
   }
 
  private:
@@ -410,8 +410,9 @@ bool is_plain(const GraphNode& node) {
 
 }  // namespace
 
-Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
-                           const std::vector<ir::Dim>& dims, const Library* library) {
+/// The words that bind a plain node's op.
+static Result<std::string> bindings_of(const Graph& graph, const GraphNode& node,
+                                       const std::vector<ir::Dim>& dims) {
   const Definition& d = *node.op.definition;
   std::string words, constants;
   for (const auto& [name, extent] : node.numbers) {
@@ -431,13 +432,27 @@ Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
     if (value.kind != GraphValue::kConstant) continue;
     constants += (constants.empty() ? " const=" : ",") + a.name;
   }
-  return make_problem(node.op, words + constants + layouts, library);
+  return words + constants + layouts;
+}
+
+Result<Problem> problem_of(const Graph& graph, const GraphNode& node,
+                           const std::vector<ir::Dim>& dims, const Library* library) {
+  const auto bindings = bindings_of(graph, node, dims);
+  if (!bindings) return bindings.failure();
+  return make_problem(node.op, *bindings, library);
 }
 
 const Result<Op>& GroupOps::parse(const std::string& text) {
   const auto known = by_text_.find(text);
   if (known != by_text_.end()) return known->second;
   return by_text_.emplace(text, parse_op(text, "", 1, false, library_)).first->second;
+}
+
+const Result<Problem>& GroupOps::bind(const Op& op, const std::string& bindings) {
+  std::pair key(op.definition, bindings);
+  const auto known = problems_.find(key);
+  if (known != problems_.end()) return known->second;
+  return problems_.emplace(std::move(key), make_problem(op, bindings, library_)).first->second;
 }
 
 Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
@@ -450,12 +465,15 @@ Result<Group> make_group(const Graph& graph, std::vector<int> nodes,
     return Failure{ErrorCode::kUnsupported, "a function of the host is part of no kernel"};
   }
   if (group.nodes.size() == 1 && is_plain(first)) {
-    auto problem = problem_of(graph, first, dims, ops.library());
-    if (problem) {
-      group.reads = first.reads;
-      group.makes = first.makes;
-      group.problem = std::move(*problem);
-      return group;
+    const auto bindings = bindings_of(graph, first, dims);
+    if (bindings) {
+      const Result<Problem>& problem = ops.bind(first.op, *bindings);
+      if (problem) {
+        group.reads = first.reads;
+        group.makes = first.makes;
+        group.problem = *problem;
+        return group;
+      }
     }
   }
   const Borders borders(graph, group.nodes);

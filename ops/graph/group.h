@@ -25,10 +25,13 @@ class GroupOps {
   const Library* library() const { return library_; }
   /// The last op of a text, or why it is none.
   const Result<Op>& parse(const std::string& text);
+  /// An op with bindings, see make_problem: kernels that several groups share are bound once.
+  const Result<Problem>& bind(const Op& op, const std::string& bindings);
 
  private:
   const Library* library_;
   std::map<std::string, Result<Op>> by_text_;
+  std::map<std::pair<std::shared_ptr<const Definition>, std::string>, Result<Problem>> problems_;
 };
 
 /// The problem of some nodes. What only they read stays inside, a weight is `const`. A node by

@@ -51,9 +51,11 @@ Result<Compiled, Reject> compile_scheduled(schedules::Scheduled scheduled, const
   if (!legal) return legal.failure();
   Compiled compiled{scheduled.schedule.text(), std::move(scheduled.program), nullptr, nullptr, {}};
   compiled.backend = options.backend ? options.backend : &backend_of(target);
+  jit::EmitOptions asked = options;
+  asked.nest = std::move(scheduled.nest);
   const auto emit = [&] {
     return checked(named(*compiled.backend),
-                   [&] { return compiled.backend->emit(compiled.scheduled, target, options); });
+                   [&] { return compiled.backend->emit(compiled.scheduled, target, asked); });
   };
   if (options.interpret && !target.is_cuda()) compiled.backend = &jit::kInterpBackend;
   auto code = emit();

@@ -2,9 +2,13 @@
 #include "runtime/model/drafts.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "jit/ir/machine.h"
+#include "jit/passes/lower.h"
 #include "runtime/threads/at_once.h"
 #include "schedules/model/model.h"
+#include "schedules/space/analysis/facts.h"
 #include "schedules/space/space.h"
 
 namespace hone::runtime {
@@ -49,12 +53,37 @@ void KernelDrafts::prepare(const std::vector<const ops::Problem*>& problems) {
 KernelDraft KernelDrafts::draft_of(const ops::Problem& problem) const {
   KernelDraft draft;
   draft.scheduled = schedules::analytic_schedule(problem.program, engine_.target);
-  draft.cycles = schedules::estimate(draft.scheduled.program, engine_.target);
+  auto nest = jit::lower(draft.scheduled.program, engine_.target);
+  if (nest) {
+    draft.cycles =
+        schedules::weigh(schedules::terms_of(*nest, engine_.target), schedules::default_weights());
+    draft.scheduled.nest = std::make_shared<const ir::Nest>(*std::move(nest));
+  } else {
+    draft.cycles = std::numeric_limits<double>::infinity();
+  }
   for (const ir::Stage& s : draft.scheduled.program.stages) {
     draft.dots |= std::any_of(s.loops.begin(), s.loops.end(),
                               [](const ir::Loop& l) { return l.mark == ir::Mark::kTensor; });
   }
   return draft;
+}
+
+double KernelDrafts::rough_cycles(const ops::Problem& problem) const {
+  const ir::Program& program = problem.program;
+  const ir::Machine machine = ir::machine_of(engine_.target);
+  double cycles = 0;
+  for (const ir::Stage& s : program.stages) {
+    const schedules::StageFacts facts = schedules::facts_of(program, s);
+    // A multiply and an add are one instruction.
+    const double bytes = static_cast<double>(facts.points(facts.extents)) *
+                         std::max(1, facts.operations - 1) * size_of(s.accumulate);
+    cycles += bytes / machine.vector_bytes / machine.arithmetic_ports;
+  }
+  for (const ir::Buffer& b : program.buffers) {
+    if (b.role == ir::Role::kTemp) continue;
+    cycles += static_cast<double>(schedules::bytes_of(program, b)) / machine.l3_bytes;
+  }
+  return cycles;
 }
 
 const schedules::Scheduled* KernelDrafts::known(const ops::Problem& problem) const {

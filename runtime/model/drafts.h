@@ -28,12 +28,16 @@ class KernelDrafts {
       : dims_(dims), engine_(engine), library_(engine.library()), ops_(library_.get()) {}
 
   const ops::Library* library() const { return library_.get(); }
+  int threads() const { return engine_.target.threads; }
   /// Nodes of a graph as one problem; see ops::make_group. From the first call on the nodes and
   /// values of the graph stay, but for how values lie in memory.
   const Result<ops::Group>& group(const ops::Graph& graph, const std::vector<int>& nodes);
   const KernelDraft& of(const ops::Problem& problem);
   /// Makes the drafts that are not there yet, over the engine's threads.
   void prepare(const std::vector<const ops::Problem*>& problems);
+  /// Cycles of a problem's operations and of the memory that they touch, one after the other. This
+  /// weighs problems that have no drafts yet.
+  double rough_cycles(const ops::Problem& problem) const;
   /// The cycles of a draft that there is, by the text of its problem.
   double cycles(const std::string& text) const { return drafts_.at(text).cycles; }
   /// What the rules derive for a problem, if a pass asked for it; else null.

@@ -84,9 +84,23 @@ int Plan::decide(const std::string& what, int options, int analytic) {
   return taken;
 }
 
+/// Steps make new stages and buffers of what they change, and share the others with the program
+/// before.
+bool Plan::keeps_facts(const std::string& name, const StageFacts& facts,
+                       const ir::Program& changed) const {
+  const ir::Stage* s = program_.stage(name);
+  const auto same = [&](const Access& a) {
+    const ir::Buffer* b = program_.buffer(a.buffer);
+    return b && b == changed.buffer(a.buffer);
+  };
+  return s && s == changed.stage(name) && same(facts.store) &&
+         std::all_of(facts.loads.begin(), facts.loads.end(), same);
+}
+
 void Plan::change(ir::Program program) {
+  std::erase_if(
+      facts_, [&](const auto& known) { return !keeps_facts(known.first, known.second, program); });
   program_ = std::move(program);
-  facts_.clear();
 }
 
 void Plan::rewind(Mark mark) {
@@ -94,11 +108,12 @@ void Plan::rewind(Mark mark) {
   schedule_.steps.resize(mark.steps);
   names_.resize(mark.knobs);
   values_.resize(mark.knobs);
+  if (windows_ != mark.windows) facts_.clear();
   windows_ = std::move(mark.windows);
   done_ = std::move(mark.done);
 }
 
-StageFacts Plan::facts(const std::string& name) const {
+const StageFacts& Plan::facts(const std::string& name) const {
   const auto known = facts_.find(name);
   if (known != facts_.end()) return known->second;
   StageFacts out = facts_of(program_, stage(name), target_->is_cuda());

@@ -51,8 +51,9 @@ class Plan {
   bool recurs() const { return recurs_; }
   /// A step made stages that read themselves: rules are to see that from now on.
   void goes_on() { recurs_ = true; }
-  /// Facts of a stage; where it is computed inside another, with the extents of its window.
-  StageFacts facts(const std::string& stage) const;
+  /// Facts of a stage; where it is computed inside another, with the extents of its window. They
+  /// stay where they are until the plan changes.
+  const StageFacts& facts(const std::string& stage) const;
   /// What one launch takes by the steps so far, or why it does not lower.
   Result<Work, ir::Reject> work_of(const std::string& launch) const;
   /// From now on `var` of `stage` runs over `extent` values at a time.
@@ -110,6 +111,8 @@ class Plan {
 
  private:
   void change(ir::Program program);
+  bool keeps_facts(const std::string& stage, const StageFacts& facts,
+                   const ir::Program& changed) const;
 
   ir::Program program_;
   const ir::Target* target_;

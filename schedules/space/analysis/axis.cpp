@@ -214,8 +214,8 @@ std::vector<std::string> run_of(const ir::Stage& s, const StageFacts& facts,
 
 VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,
                        bool may_pack) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
   const bool reused = may_pack && reused_by_tiles(s, facts);
   VectorAxis best;
@@ -274,8 +274,8 @@ std::string cheapest_index(const Plan& plan, const std::string& name, const std:
   // Lanes that elements one by one are counted for. Fixed by: f32 in 64 bytes.
   constexpr double kLanesApart = 16;
   if (usual.empty() || hosts_stages(plan, name)) return usual;
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
   const double apart = std::max(1.0, lanes / kLanesApart);
   const auto cost_along = [&](const std::string& var) {

@@ -66,10 +66,10 @@ double factor_cost(const Plan& plan, const std::string& stage, const Access& a, 
 }  // namespace
 
 Dots dots_for(const Plan& plan, const std::string& name, const Access& store) {
-  const ir::Stage s = plan.stage(name);
+  const ir::Stage& s = plan.stage(name);
   const ir::Instruction* row = instruction_for(s, plan.target());
   if (row == nullptr || s.where || !s.factored.empty()) return {};
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const int lanes = plan.lanes(row->accumulate);
   Dots best;
   double best_cost = 1e30;

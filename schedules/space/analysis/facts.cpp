@@ -62,6 +62,18 @@ int cost_of(const ir::Expr& e, bool device) {
   }
 }
 
+/// Calls `f` on what a point computes. Index arithmetic is not the point's: it is done once a row,
+/// or folded into addresses.
+template <class F>
+void each_of_point(const ir::Expr& e, const F& f) {
+  f(e);
+  if (e->op == ir::Op::kLoad) {
+    if (e->guarded) each_of_point(e->args.back(), f);
+    return;
+  }
+  for (const ir::Expr& a : e->args) each_of_point(a, f);
+}
+
 /// The affine part of a sum, as far as its terms are affine. The others go to `rest`.
 Affine affine_part(const ir::Expr& e, int64_t factor, std::vector<ir::Expr>& rest) {
   Affine out;
@@ -394,21 +406,20 @@ StageFacts facts_of(const ir::Program& p, const ir::Stage& s, bool device) {
     }
   }
   out.operations = s.reduce == ir::Reduce::kNone ? 0 : 1;
-  const auto look = [&](const auto& self, const ir::Expr& n) -> void {
+  each_of_point(s.value, [&](const ir::Expr& n) {
     out.operations += cost_of(n, device);
     out.calls |= n->op == ir::Op::kCall;
-    if (n->op == ir::Op::kLoad) {
-      // Index arithmetic is not the point's: it is done once a row, or folded into addresses.
-      add_load(p, s, n, out.loads);
-      if (n->guarded) self(self, n->args.back());
-      return;
-    }
-    for (const ir::Expr& a : n->args) self(self, a);
-  };
-  look(look, s.value);
+    if (n->op == ir::Op::kLoad) add_load(p, s, n, out.loads);
+  });
   find_structures(s, out);
   std::vector<ir::Expr> indices = s.out_index;
   out.store = access_of(p, *p.buffer(s.output), s, indices);
+  return out;
+}
+
+int operations_of_point(ir::Reduce reduce, const ir::Expr& value) {
+  int out = reduce == ir::Reduce::kNone ? 0 : 1;
+  each_of_point(value, [&](const ir::Expr& n) { out += cost_of(n, false); });
   return out;
 }
 

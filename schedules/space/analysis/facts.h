@@ -105,6 +105,9 @@ struct StageFacts {
 /// `device`: what scalar functions take on a GPU counts.
 StageFacts facts_of(const ir::Program& program, const ir::Stage& stage, bool device = false);
 
+/// The operations among the facts of a stage of this value, on a CPU.
+int operations_of_point(ir::Reduce reduce, const ir::Expr& value);
+
 /// The loads of `buffer` in a stage's value.
 std::vector<ir::Expr> loads_of(const ir::Stage& stage, std::string_view buffer);
 

@@ -115,7 +115,7 @@ int64_t vector_width(const Plan& plan, const StageFacts& facts, const Access& a,
 
 int64_t vector_width(const Plan& plan, const std::string& stage,
                      const std::vector<std::string>& range, const std::set<std::string>& inside) {
-  const StageFacts facts = plan.facts(stage);
+  const StageFacts& facts = plan.facts(stage);
   std::vector<Access> all = facts.loads;
   all.push_back(facts.store);
   int64_t width = kLongestAccess;

@@ -17,8 +17,8 @@ struct Wanted {
 
 Product find_product(const Plan& plan, const std::string& name, const Wanted& wanted) {
   Product p;
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const auto none = [&](std::string why) {
     p.missing = std::move(why);
     return p;
@@ -87,7 +87,7 @@ Product product_before_copies(const Plan& plan, const std::string& name, int64_t
 }
 
 std::string owner_of(const Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
+  const ir::Stage& s = plan.stage(name);
   if (plan.program().buffer(s.output)->role != ir::Role::kTemp) return name;
   const std::vector<size_t> readers = readers_of(plan.program(), s.output);
   if (readers.size() != 1) return name;

@@ -32,8 +32,8 @@ bool one_range_reduce(const StageFacts& facts, const std::string& outer, const s
 }  // namespace
 
 bool is_product(const Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const bool plain = std::none_of(facts.loads.begin(), facts.loads.end(),
                                   [](const Access& a) { return a.gathers || a.guarded; });
   if (!plain || s.where) return false;
@@ -67,7 +67,7 @@ RowMembers beside(const Plan& plan, const ir::Stage& root, std::vector<std::stri
 }
 
 int64_t typical_terms(const Plan& plan, const std::string& name, const std::string& var) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const ir::IndexVar* v = plan.stage(name).var(var);
   bool data = false;
   if (v && v->lo) data |= ir::mentions_load(v->hi);
@@ -84,8 +84,8 @@ int64_t typical_terms(const Plan& plan, const std::string& name, const std::stri
 }
 
 Along reduced_along(const Plan& plan, const std::string& name) {
-  const StageFacts facts = plan.facts(name);
-  const ir::Stage s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
   const auto contiguous = [&](const std::string& var) {
     bool some = false;
     for (const Access& a : facts.loads) {

@@ -34,7 +34,7 @@ bool is_summed(const Plan& plan, const ir::Stage& stage, const ir::Expr& index) 
   if (ir::mentions_any(index, stage.rvars)) return true;
   const std::string var = plain_var(index);
   if (stage.at.root() || var.empty()) return false;
-  const ir::Stage around = plan.stage(stage.at.stage);
+  const ir::Stage& around = plan.stage(stage.at.stage);
   const auto follows = alignment(stage, around);
   return follows.contains(var) && around.is_reduction_var(follows.at(var));
 }
@@ -91,7 +91,6 @@ bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& a) {
   // A tensor that a near cache holds is read as fast where it lies.
   if (bytes_of(plan.program(), b) <= plan.machine().l2 / 4) return false;
   int64_t step = 0;
-  const StageFacts facts = plan.facts(stage);
   for (const auto& [var, stride] : a.strides) {
     if (plan.stage(stage).is_reduction_var(var)) step = std::max(step, stride);
   }

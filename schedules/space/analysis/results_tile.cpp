@@ -80,8 +80,8 @@ bool fits(const Plan& plan, const TileSide& a, const TileSide& b) {
 }  // namespace
 
 ResultsTile results_tile(const Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   ResultsTile best;
   if (!is_plain(s, facts)) return best;
   std::vector<TileSide> most;  // of each index that may be a side
@@ -108,8 +108,8 @@ ResultsTile results_tile(const Plan& plan, const std::string& name) {
 }
 
 std::vector<TileSide> side_by_side(const Plan& plan, const std::string& name, int64_t results) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   if (results < 2 || !is_plain(s, facts)) return {};
   TileSide best;
   auto fewest = static_cast<std::ptrdiff_t>(facts.loads.size());

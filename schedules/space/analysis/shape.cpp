@@ -28,8 +28,8 @@ bool hosts_a_stage(const Plan& plan, const std::string& name, const std::string&
 }  // namespace
 
 std::string nearest_var(const Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const int64_t line = plan.machine().line_bytes;
   const auto bytes = [&](const Access& a, const std::string& var) {
     const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
@@ -49,8 +49,8 @@ std::string nearest_var(const Plan& plan, const std::string& name) {
 }
 
 std::string contiguous_var(const Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   std::string best;
   int64_t best_extent = 0;
   const auto hosts = [&](const std::string& var) { return hosts_a_stage(plan, name, var); };
@@ -164,7 +164,7 @@ int64_t bytes_of_steps(const Plan& plan, const std::vector<FarTensor>& tensors,
 
 std::vector<std::string> reduction_by_memory(const Plan& plan, const std::string& name,
                                              std::map<std::string, int64_t> together) {
-  const ir::Stage s = plan.stage(name);
+  const ir::Stage& s = plan.stage(name);
   const std::vector<FarTensor> tensors = far_tensors(plan, name);
   std::vector<std::string> loops;
   std::map<std::string, int64_t> steps;
@@ -177,7 +177,7 @@ std::vector<std::string> reduction_by_memory(const Plan& plan, const std::string
     steps[l.name] = least_step(plan, tensors, l.name);
   }
   // Lines that a loop reads parts of are still near at its next iteration.
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   bool kept = true;
   for (size_t i = loops.size(); i-- > 0 && free && kept;) {
     kept =
@@ -227,7 +227,7 @@ bool best_at_bind(const Plan& plan, const ir::Stage& stage) {
   constexpr int64_t kTimes = 2;
   int64_t read = 0;
   std::set<std::string> seen;
-  const StageFacts facts = plan.facts(stage.name);
+  const StageFacts& facts = plan.facts(stage.name);
   for (const Access& a : facts.loads) {
     if (seen.insert(a.buffer).second) read += bytes_of(program, *program.buffer(a.buffer));
   }

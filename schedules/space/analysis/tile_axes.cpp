@@ -66,8 +66,8 @@ std::vector<std::string> rows_beside(const Plan& plan, const TiledReduction& t,
 /// What storing the results and packing take, shared by the steps of the reduction.
 double cycles_beside(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                      double cycles_of_vector) {
-  const ir::Stage p = plan.stage(t.producer);
-  const StageFacts facts = plan.facts(t.producer);
+  const ir::Stage& p = plan.stage(t.producer);
+  const StageFacts& facts = plan.facts(t.producer);
   const int lanes = plan.lanes(widest_type(plan.program(), p));
   double cycles = around(p, facts, "", "") / lanes * cycles_of_vector;
   if (!axis.packed.empty()) {
@@ -100,8 +100,8 @@ double cycles_from_far(const Plan& plan, const TiledReduction& t, const TileAxes
                         (tile.slide.empty() || a.stride(tile.slide) == 0);
   const ir::Buffer& b = *plan.program().buffer(a.buffer);
   if (!by_point || a.gathers || bytes_of(plan.program(), b) <= plan.machine().l1d) return 0;
-  const StageFacts facts = plan.facts(t.producer);
-  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts& facts = plan.facts(t.producer);
+  const ir::Stage& p = plan.stage(t.producer);
   const bool again = std::any_of(p.vars.begin(), p.vars.end(), [&](const ir::IndexVar& v) {
     return a.stride(v.name) == 0 && facts.extent(v.name) > 1;
   });
@@ -118,8 +118,8 @@ double cycles_from_far(const Plan& plan, const TiledReduction& t, const TileAxes
 /// What a step of the reduction takes for loads that cost more. These are vectors element by
 /// element, elements in lines of their own, and vectors for one result each from far.
 double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxes& tile) {
-  const StageFacts facts = plan.facts(t.producer);
-  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts& facts = plan.facts(t.producer);
+  const ir::Stage& p = plan.stage(t.producer);
   const int lanes = plan.lanes(widest_type(plan.program(), p));
   double cycles = 0;  // of one vector of the results
   for (const Access& a : facts.loads) {
@@ -155,8 +155,8 @@ VectorAxis with_copies(const Plan& plan, const std::string& producer, VectorAxis
 
 /// True when every tensor is read along `axis` as vectors, by shuffles of near ones, or not at all.
 bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAxis& axis) {
-  const StageFacts facts = plan.facts(producer);
-  const ir::Stage p = plan.stage(producer);
+  const StageFacts& facts = plan.facts(producer);
+  const ir::Stage& p = plan.stage(producer);
   const bool masks = plan.machine().masks_lanes;
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     const int64_t stride = a.stride(axis.var);
@@ -168,7 +168,7 @@ bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAx
 
 /// The variable that the store runs along, where rows of a tile may run along it; or "".
 std::string stored_along(const Plan& plan, const TiledReduction& t) {
-  const StageFacts facts = plan.facts(t.producer);
+  const StageFacts& facts = plan.facts(t.producer);
   const Access store = leaving_store(plan, t);
   if (!t.summed.empty()) return {};  // what is added to lies as it is
   for (const ir::IndexVar& v : plan.stage(t.producer).vars) {
@@ -200,7 +200,7 @@ double cycles_out(const Plan& plan, const TiledReduction& t, const TileAxes& til
 /// The tile of `axis` whose results are transposed on their way out; no size where there is none.
 TileAxes tile_across(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                      const std::string& rows) {
-  const ir::Stage p = plan.stage(t.producer);
+  const ir::Stage& p = plan.stage(t.producer);
   TileAxes out;
   out.axis = axis;
   out.rows = rows;
@@ -226,21 +226,23 @@ Access leaving_store(const Plan& plan, const TiledReduction& t) {
 
 TileAxes tile_along(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                     const Dots& dots) {
-  const ir::Stage p = plan.stage(t.producer);
-  const StageFacts facts = plan.facts(t.producer);
+  const ir::Stage& p = plan.stage(t.producer);
+  const StageFacts& facts = plan.facts(t.producer);
   TileAxes out;
   out.axis = axis;
-  out.size = choose_tile(problem_for(plan, t, axis, "", dots), plan.machine());
+  TileProblem chosen = problem_for(plan, t, axis, "", dots);
+  out.size = choose_tile(chosen, plan.machine());
   out.cycles = out.size.cycles * around(p, facts, axis.var, "");
   for (const std::string& rows : rows_beside(plan, t, facts, axis.var)) {
-    const TileSize size = choose_tile(problem_for(plan, t, axis, rows, dots), plan.machine());
+    TileProblem problem = problem_for(plan, t, axis, rows, dots);
+    const TileSize size = choose_tile(problem, plan.machine());
     const double cycles = size.cycles * around(p, facts, axis.var, rows);
     if (cycles >= out.cycles * kSame) continue;
     out.cycles = cycles;
     out.rows = rows;
     out.size = size;
+    chosen = std::move(problem);
   }
-  const TileProblem chosen = problem_for(plan, t, axis, out.rows, dots);
   out.reaches_back = column_rest(chosen, plan.machine(), out.size.vectors).overlaps;
   if (out.size.rows == 1) out.rows.clear();
   out.slide = sliding(plan, t, axis.var, out.rows);
@@ -260,7 +262,7 @@ std::vector<TileAxes> tiles_for(const Plan& plan, const TiledReduction& t) {
   };
   if (!is_result(first.var)) return {};
   std::vector<TileAxes> out{tile_along(plan, t, first, {})};
-  const StageFacts facts = plan.facts(t.producer);
+  const StageFacts& facts = plan.facts(t.producer);
   const std::string rows = stored_along(plan, t);
   for (const ir::IndexVar& v : results) {
     const VectorAxis axis = with_copies(plan, t.producer, {v.name, false, "", 0});

@@ -28,7 +28,7 @@ bool is_quotient_of(const ir::Expr& index, const ir::IndexVar& r) {
 bool is_shuffled(const Plan& plan, const ir::Stage& p, const Access& a, const std::string& var) {
   if (!a.slow.contains(var)) return false;
   if (!a.guarded) return true;
-  const StageFacts facts = plan.facts(p.name);
+  const StageFacts& facts = plan.facts(p.name);
   const int lanes = plan.lanes(widest_type(plan.program(), p));
   const auto reduced = [&](const ir::Expr& index) {
     return std::any_of(p.rvars.begin(), p.rvars.end(), [&](const ir::IndexVar& r) {
@@ -80,7 +80,7 @@ bool is_one_structure(const Plan& plan, const ir::Stage& p, const Access& a,
                       const std::string& columns) {
   if (vectors_of_structures(plan, a, columns) == 0) return false;
   const std::string& loop = a.structures.at(columns);
-  const StageFacts facts = plan.facts(p.name);
+  const StageFacts& facts = plan.facts(p.name);
   return !loop.empty() && facts.points(p.rvars) == facts.extent(loop);
 }
 

@@ -86,7 +86,7 @@ Moves moves_of(const Plan& plan, const Tile& t, const std::string& loop, bool co
   const int64_t near = collide && terms <= kFewTerms ? plan.machine().l2 : plan.machine().l1d;
   Moves out = factors_moved(plan, t, loop, near / 2);
   if (!collide) return out;
-  const StageFacts facts = plan.facts(t.root);
+  const StageFacts& facts = plan.facts(t.root);
   int64_t stride = 0;
   for (const std::string& var : roots_of(plan.stage(t.root), loop)) {
     stride = std::max(stride, std::abs(facts.store.stride(var)));
@@ -274,7 +274,7 @@ bool make_tiles(Plan& plan, Tile& t) {
 }
 
 void spread_outer(const Plan& plan, Tile& t) {
-  const ir::Stage root = plan.stage(t.root);
+  const ir::Stage& root = plan.stage(t.root);
   if (!root.at.root() || !hosts_none(plan, t)) return;
   const auto trips = [&](const std::string& loop) {
     return typical(plan.program(), extent_of(root, loop));

@@ -111,21 +111,20 @@ int64_t most_vectors_read(const Plan& plan, const TiledReduction& t, int lanes) 
 
 /// Instructions of one point. A choice by indices that `columns` is none of is made once for many;
 /// others take a comparison, whatever their indices are made of.
-int operations_along(const Plan& plan, const ir::Stage& p, const std::string& columns) {
+int operations_along(const ir::Stage& p, const std::string& columns) {
   const auto is_index = [](const ir::Expr& e) {
     return !ir::any_node(
         e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad || x->op == ir::Op::kScalar; });
   };
   const ir::Expr lane = ir::make_var(columns);
   const ir::Expr compared = ir::make_binary(ir::Op::kLt, lane, ir::make_int(1));
-  ir::Stage decided = p;
-  decided.value = ir::rewrite(p.value, [&](const ir::Expr& e) {
+  const ir::Expr decided = ir::rewrite(p.value, [&](const ir::Expr& e) {
     if (e->op != ir::Op::kSelect || !is_index(e->args[0])) return ir::Expr();
     if (!ir::mentions_var(e->args[0], columns)) return e->args[1];
     return equal(e->args[0], compared) ? ir::Expr()
                                        : ir::make_select(compared, e->args[1], e->args[2]);
   });
-  return facts_of(plan.program(), decided).operations;
+  return operations_of_point(p.reduce, decided);
 }
 
 /// Counts a load that lanes along the axis may each make at a place of their own.
@@ -164,8 +163,8 @@ bool collides(const Plan& plan, int64_t bytes) {
 std::string sliding(const Plan& plan, const TiledReduction& t, const std::string& columns,
                     const std::string& rows) {
   constexpr int64_t kSmall = 32;  // steps that are all unrolled. Tuned on: Zen 5 (AVX-512).
-  const ir::Stage p = plan.stage(t.producer);
-  const StageFacts facts = plan.facts(t.producer);
+  const ir::Stage& p = plan.stage(t.producer);
+  const StageFacts& facts = plan.facts(t.producer);
   int64_t steps = 1;
   for (const ir::IndexVar& r : p.rvars) {
     if (r.lo || !ir::is_const(r.hi)) return {};
@@ -199,8 +198,8 @@ double around(const ir::Stage& p, const StageFacts& facts, const std::string& co
 TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                         const std::string& rows, const Dots& dots) {
   const std::string& columns = axis.var;
-  const ir::Stage p = plan.stage(t.producer);
-  const StageFacts facts = plan.facts(t.producer);
+  const ir::Stage& p = plan.stage(t.producer);
+  const StageFacts& facts = plan.facts(t.producer);
   TileProblem out;
   out.lanes = plan.lanes(widest_type(plan.program(), p));
   out.columns = facts.extent(columns);
@@ -257,7 +256,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   const bool shares = out.kept_loads > 0 && !rows.empty();
   out.column_body = shares ? operations_on_kept(p, columns, rows) : 0;
   // A multiply and an add are one instruction.
-  out.body = std::max(1, operations_along(plan, p, columns) - out.column_body - 1);
+  out.body = std::max(1, operations_along(p, columns) - out.column_body - 1);
   out.code = std::max(1, facts.operations - out.column_body - 1);
   if (dots) {
     out.body = dots.row->operations;
@@ -268,7 +267,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   count_quotients(plan.machine(), p, columns, rows, out);
   out.unrolls = ir::is_const(p.var(columns)->hi);
   // Panels end where the tensor does, and the call's extents may be shorter than a tile.
-  const ir::Stage root = plan.stage(t.root);
+  const ir::Stage& root = plan.stage(t.root);
   // Where a tile reaches back to, quotients are as at the first where they repeat up to the end.
   const bool repeat = out.lanes_repeat > 0 && out.columns % out.lanes_repeat == 0;
   out.overlaps = axis.packed.empty() && !dots && out.quotients == 0 && repeat && t.summed.empty() &&

@@ -83,7 +83,7 @@ std::optional<BandMember> needed(const Plan& plan, const ir::Stage& s, const ir:
       const BandMember whole{"", {0, 0}};
       const BandMember& behind = it == known.end() ? whole : it->second;
       const std::string& var = it == known.end() ? row : it->second.var;
-      const StageFacts facts = plan.facts(reader.name);
+      const StageFacts& facts = plan.facts(reader.name);
       for (const Access& a : facts.loads) {
         if (a.buffer != s.output) continue;
         const auto w = all ? window_of(a, d, reader, var) : std::nullopt;
@@ -143,7 +143,7 @@ int64_t bytes_of_members(const Plan& plan, const Band& band) {
 
 /// The most rows whose members a near cache holds; 0: too few for a band.
 int64_t rows_of_band(const Plan& plan, const Band& band, const ir::Stage& root) {
-  const StageFacts facts = plan.facts(root.name);
+  const StageFacts& facts = plan.facts(root.name);
   int64_t bytes = 0, repeated = 0;
   for (const auto& [name, member] : band.members) {
     const int64_t all = bytes_of(plan.program(), *plan.program().buffer(plan.stage(name).output));

@@ -84,7 +84,7 @@ void move_inside_serial(Plan& plan, const std::string& name, const std::string& 
 /// True where loops around `s` run over all values of `var`, which is one of theirs too.
 bool runs_around(const Plan& plan, const ir::Stage& s, const std::string& var) {
   if (s.at.root() || !plan.stage(s.at.stage).var(var)) return false;
-  const ir::Stage host = plan.stage(s.at.stage);
+  const ir::Stage& host = plan.stage(s.at.stage);
   bool inside = false;
   for (const ir::Loop& l : host.loops) {
     const std::vector<std::string> roots = roots_of(host, l.name);

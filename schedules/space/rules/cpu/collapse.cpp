@@ -102,7 +102,7 @@ bool collapse_any(Plan& plan, const std::string& name) {
 
 /// The indices of a stage that have several values.
 int64_t wide_indices(const Plan& plan, const std::string& name) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const std::vector<ir::IndexVar> vars = plan.stage(name).vars;
   return std::count_if(vars.begin(), vars.end(),
                        [&](const ir::IndexVar& v) { return facts.extent(v.name) > 1; });

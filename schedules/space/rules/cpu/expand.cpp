@@ -11,7 +11,7 @@ namespace {
 constexpr double kMostOthers = 0.25;
 
 double points_of(const Plan& plan, const std::string& stage) {
-  const StageFacts facts = plan.facts(stage);
+  const StageFacts& facts = plan.facts(stage);
   return static_cast<double>(facts.points(facts.extents));
 }
 

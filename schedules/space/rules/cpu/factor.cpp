@@ -43,7 +43,7 @@ constexpr double kMostPartial = 8, kAlwaysPartial = 1 << 20;
 /// Elements of all tensors that the stage reads and writes.
 double elements_accessed(const Plan& plan, const std::string& name) {
   double out = 0;
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   std::vector<std::string> buffers{facts.store.buffer};
   for (const Access& a : facts.loads) buffers.push_back(a.buffer);
   std::sort(buffers.begin(), buffers.end());
@@ -70,7 +70,7 @@ bool made_of_constants(const Plan& plan, const ir::Stage& s, const std::vector<i
 /// lies apart then, and is not laid out anew before the call.
 bool adds_lanes_up(const Plan& plan, const std::string& partial) {
   if (!reduces_along_vector(plan, partial)) return false;
-  const StageFacts facts = plan.facts(partial);
+  const StageFacts& facts = plan.facts(partial);
   const std::vector<ir::IndexVar>& vars = plan.stage(partial).vars;
   return std::none_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
     return facts.extent(v.name) > 1 &&
@@ -85,15 +85,15 @@ bool adds_lanes_up(const Plan& plan, const std::string& partial) {
 /// What adding the lanes of a partial result up costs, in multiply-adds of one element.
 double cost_of_lanes(const Plan& plan, const std::string& partial) {
   if (!adds_lanes_up(plan, partial)) return 0;
-  const ir::Stage s = plan.stage(partial);
-  const StageFacts facts = plan.facts(partial);
+  const ir::Stage& s = plan.stage(partial);
+  const StageFacts& facts = plan.facts(partial);
   return static_cast<double>(facts.points(s.vars)) * vector_cost::horizontal(s) *
          plan.lanes(s.accumulate);
 }
 
 /// How much slower the stage is with all factors in one loop, for lanes that do nothing.
 double slowed_by_idle_lanes(const Plan& plan, const std::string& name) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const VectorAxis axis = vector_axis(plan, name, facts.store, true);
   if (axis.var.empty()) return 1;
   const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(name)));

@@ -14,7 +14,7 @@ constexpr int64_t kLeastRow = 256;
 
 /// The bytes of the row of `v` neighbours that a term goes to; 0 where they do not lie in a row.
 int64_t row_bytes(const Plan& plan, const ir::Stage& s, const std::string& scattered) {
-  const StageFacts facts = plan.facts(s.name);
+  const StageFacts& facts = plan.facts(s.name);
   int64_t elements = 1;
   bool along = false;
   for (const ir::IndexVar& v : s.vars) {

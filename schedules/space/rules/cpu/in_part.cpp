@@ -37,7 +37,7 @@ Reads reads_of(const Plan& plan, const std::string& buffer, const std::vector<si
   Reads out;
   for (const size_t r : readers) {
     const ir::Stage& reader = plan.program().stages[r];
-    const StageFacts facts = plan.facts(reader.name);
+    const StageFacts& facts = plan.facts(reader.name);
     for (const ir::Expr& load : loads_of(reader, buffer)) {
       out.places += places_read(reader, facts, load);
       out.points += static_cast<double>(facts.points(facts.extents));

@@ -22,7 +22,7 @@ constexpr int64_t kRepeats = 4;
 /// True where `reader` would compute vectors of the stage again and again. Of what is the same in
 /// all lanes, or along the innermost loops, once is enough.
 bool repeats_vectors(const Plan& plan, const ir::Stage& reader, const std::string& buffer) {
-  const StageFacts facts = plan.facts(reader.name);
+  const StageFacts& facts = plan.facts(reader.name);
   const std::string along = reader.reduce == ir::Reduce::kNone
                                 ? contiguous_var(plan, reader.name)
                                 : vector_axis(plan, reader.name, facts.store, true).var;
@@ -59,7 +59,7 @@ bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buf
   for (const ir::Expr& load : loads) {
     if (!equal(load, loads[0])) return false;
   }
-  const StageFacts facts = plan.facts(reader.name);
+  const StageFacts& facts = plan.facts(reader.name);
   for (const Access& a : facts.loads) {
     if (a.buffer != buffer) continue;
     for (const auto& [var, extent] : facts.extents) {

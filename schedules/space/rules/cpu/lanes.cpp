@@ -35,7 +35,7 @@ struct PartialLanes {
 };
 PartialLanes partial_lanes(const Plan& plan, const std::string& name, int64_t extent,
                            int64_t usual) {
-  const ir::Stage s = plan.stage(name);
+  const ir::Stage& s = plan.stage(name);
   const int64_t at_once = s.vars.empty() ? std::min(extent, kOneBlock / 2) : extent;
   for (const DType type : kNarrowSums) {
     const int64_t lanes = plan.lanes(type);
@@ -152,8 +152,8 @@ constexpr int64_t kFewSteps = 4;
 /// A short loop of another reduced variable than `var`, along which some operand stays where it is.
 /// Bytes with several elements do. "": there is none.
 std::string sharing_loop(const Plan& plan, const std::string& stage, const std::string& var) {
-  const ir::Stage s = plan.stage(stage);
-  const StageFacts facts = plan.facts(stage);
+  const ir::Stage& s = plan.stage(stage);
+  const StageFacts& facts = plan.facts(stage);
   for (const ir::IndexVar& r : s.rvars) {
     const bool few = !r.lo && ir::is_const(r.hi) && facts.extent(r.name) <= kFewSteps;
     const bool stays = std::any_of(facts.loads.begin(), facts.loads.end(),

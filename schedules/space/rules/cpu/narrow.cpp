@@ -29,7 +29,7 @@ int64_t even_part(int64_t all, int64_t most) {
 /// The longest reduced index in the longest parts whose sums the narrowest type holds, where these
 /// have enough terms. Without an index: there is none.
 NarrowPart narrow_part(const Plan& plan, const ir::Stage& s) {
-  const StageFacts facts = plan.facts(s.name);
+  const StageFacts& facts = plan.facts(s.name);
   NarrowPart out;
   int64_t longest = 0, all = 1;
   for (const ir::IndexVar& r : s.rvars) {

@@ -38,7 +38,7 @@ int64_t slice_of(const Plan& plan, const Access& a, const std::set<std::string>&
 
 /// The outermost loop whose iterations read a slice of the tensor often enough; "": there is none.
 std::string loop_of_slices(const Plan& plan, const ir::Stage& s, const Access& a) {
-  const StageFacts facts = plan.facts(s.name);
+  const StageFacts& facts = plan.facts(s.name);
   const ir::Buffer& b = *plan.program().buffer(a.buffer);
   const int64_t size = size_of(b.type), whole = bytes_of(plan.program(), b) / size;
   std::set<std::string> still;
@@ -81,7 +81,7 @@ bool apply_near(Plan& plan, const std::string& name) {
   plan.declines("data choose no elements of a tensor");
   std::set<std::string> seen;
   bool any = false;
-  for (const Access& a : plan.facts(name).loads) {
+  for (const Access& a : std::vector(plan.facts(name).loads)) {
     const ir::Buffer& b = *plan.program().buffer(a.buffer);
     if (!reads_apart(s, a) || !seen.insert(a.buffer).second) continue;
     if (bytes_of(plan.program(), b) <= plan.machine().l2) {

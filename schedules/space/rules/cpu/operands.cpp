@@ -37,8 +37,8 @@ struct Groups {
 
 /// The indices where vectors run along `column`; false where it belongs to no tensor alone.
 bool group(const Plan& plan, const std::string& name, const std::string& column, Groups& g) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const bool first = facts.loads[0].stride(column) != 0;
   if (first == (facts.loads[1].stride(column) != 0)) return false;
   g.of_columns = facts.loads[first ? 0 : 1];
@@ -88,8 +88,8 @@ bool lay_out(Plan& plan, const std::string& name, const Access& a, std::vector<L
 
 /// Cycles of the stage along the axis that it reduces, in tiles of results.
 double cycles_of_dots(const Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const VectorAxis axis = vector_axis(plan, name, facts.store, false);
   const auto points = static_cast<double>(facts.points(facts.extents));
   const double ends = static_cast<double>(facts.points(s.vars)) * vector_cost::horizontal(s);
@@ -105,7 +105,7 @@ double cycles_of_dots(const Plan& plan, const std::string& name) {
 /// none. How its results leave is its one reader's affair.
 std::optional<double> cycles_in_tiles(const Plan& plan, const std::string& name) {
   TiledReduction t{name, name, {}};
-  const ir::Stage s = plan.stage(name);
+  const ir::Stage& s = plan.stage(name);
   for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
   const std::vector<size_t> readers = readers_of(plan.program(), s.output);
   if (readers.size() == 1 && plan.program().buffer(s.output)->axes.empty()) {
@@ -121,6 +121,14 @@ std::optional<double> cycles_in_tiles(const Plan& plan, const std::string& name)
   }
   if (!least) return {};
   return *least * static_cast<double>(plan.facts(name).points(s.rvars));
+}
+
+/// Cycles that no tile of the stage takes less than, however its operands lie: a multiply-add for
+/// each point, in full vectors.
+double least_in_tiles(const Plan& plan, const ir::Stage& s, const StageFacts& facts) {
+  const auto points =
+      static_cast<double>(facts.points(s.vars)) * static_cast<double>(facts.points(s.rvars));
+  return points / plan.lanes(s.accumulate) / plan.machine().arithmetic_ports;
 }
 
 /// Lays out what is read and written for vectors along `column`; what the copies take, or less than
@@ -189,12 +197,13 @@ bool apply_operands(Plan& plan, const std::string& name) {
   }
   const std::optional<double> in_tiles = cycles_in_tiles(plan, name);
   const double now = in_tiles ? *in_tiles : cycles_of_dots(plan, name);
-  std::string best;
   double least = kWorth * now;
+  const bool may_gain = least_in_tiles(plan, s, facts) < least;
+  std::string best;
   bool by_results = false;
   for (const ir::IndexVar& v : s.vars) {
     for (const bool results : {false, true}) {
-      if (facts.extent(v.name) < 2) continue;
+      if (facts.extent(v.name) < 2 || !may_gain) continue;
       Plan::Mark before = plan.mark();
       std::string product = name;
       double out = results ? lay_out_results(plan, product, v.name) : 0;

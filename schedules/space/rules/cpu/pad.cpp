@@ -8,7 +8,7 @@ namespace hone::schedules {
 namespace {
 
 int64_t iterations(const Plan& plan, const std::string& stage) {
-  const StageFacts facts = plan.facts(stage);
+  const StageFacts& facts = plan.facts(stage);
   return facts.points(facts.extents);
 }
 
@@ -27,7 +27,7 @@ constexpr int64_t kTestedLane = 4, kCopied = 2;
 
 /// True where no results next to each other read elements of `a` next to each other.
 bool reads_apart(const Plan& plan, const std::string& stage, const Access& a) {
-  const StageFacts facts = plan.facts(stage);
+  const StageFacts& facts = plan.facts(stage);
   const std::vector<ir::IndexVar> vars = plan.stage(stage).vars;
   return std::none_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
     return facts.extent(v.name) > 1 && a.stride(v.name) == 1;
@@ -49,7 +49,7 @@ bool tests_cost_more(const Plan& plan, const std::string& stage, const std::stri
 
 /// True where results share elements of `a`, as the channels of a convolution do.
 bool shares(const Plan& plan, const std::string& stage, const Access& a) {
-  const StageFacts facts = plan.facts(stage);
+  const StageFacts& facts = plan.facts(stage);
   const std::vector<ir::IndexVar> vars = plan.stage(stage).vars;
   return std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
     return facts.extent(v.name) > 1 && a.stride(v.name) == 0;
@@ -112,7 +112,7 @@ bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& 
   bool done = plan.add(
       step::stage(tensor, {}, copy, {.layout = layout_of(*plan.program().buffer(tensor))}));
   if (done) {
-    for (const Access& a : plan.facts(stage).loads) {
+    for (const Access& a : std::vector(plan.facts(stage).loads)) {
       done &= a.buffer != copy || (!a.guarded && !wraps_around(plan, a));
     }
     if (!done) plan.declines("a load of " + tensor + " is tested with a border around it, too");
@@ -149,7 +149,7 @@ bool apply_pad(Plan& plan, const std::string& name) {
   plan.declines(reduces ? "no load of it leaves its tensor"
                         : "it does not reduce, and no load of it wraps around");
   std::vector<std::string> guarded;  // or beyond, where they wrap around
-  for (const Access& a : plan.facts(name).loads) {
+  for (const Access& a : std::vector(plan.facts(name).loads)) {
     if (reduces && a.guarded && a.gathers) plan.declines("data choose where it reads " + a.buffer);
     const bool leaves = (reduces && a.guarded && !a.gathers) || wraps_around(plan, a);
     if (leaves && std::count(guarded.begin(), guarded.end(), a.buffer) == 0) {

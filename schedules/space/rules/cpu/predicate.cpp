@@ -18,7 +18,7 @@ constexpr int64_t kFewestTerms = 16;
 /// True where a vector holds results of several ranges, or results of several read an element
 /// together: `bounds` are the indices that ranges follow. Not where lanes are partial results.
 bool gains(const Plan& plan, const std::string& name, const std::set<std::string>& bounds) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const VectorAxis axis = vector_axis(plan, name, facts.store, true);
   if (axis.var.empty() || axis.reduction) return false;
   return std::any_of(bounds.begin(), bounds.end(), [&](const std::string& v) {

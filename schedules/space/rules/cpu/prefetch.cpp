@@ -11,7 +11,7 @@ namespace {
 
 /// Elements of a tensor that one iteration of the loops inside `loop` reads in a row.
 int64_t row_of(const Plan& plan, const ir::Stage& s, const Access& a, const std::string& loop) {
-  const StageFacts facts = plan.facts(s.name);
+  const StageFacts& facts = plan.facts(s.name);
   int64_t row = 1;
   bool inside = false;
   for (const ir::Loop& l : s.loops) {
@@ -82,7 +82,7 @@ bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
   std::set<std::string> seen;
   plan.declines("it reads no tensor");
   bool any = false;
-  for (const Access& a : plan.facts(name).loads) {
+  for (const Access& a : std::vector(plan.facts(name).loads)) {
     if (!seen.insert(a.buffer).second) continue;
     const ir::Buffer& b = *plan.program().buffer(a.buffer);
     const int64_t bytes = bytes_of(plan.program(), b);

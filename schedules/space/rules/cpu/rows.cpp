@@ -36,9 +36,9 @@ constexpr int64_t kManyGroups = 16;
 /// `at`: several rows at a time reuse it.
 bool reuses_along(const Plan& plan, const RowMembers& members, size_t at) {
   for (const auto& [name, vars] : members) {
-    const ir::Stage s = plan.stage(name);
+    const ir::Stage& s = plan.stage(name);
     if (s.reduce == ir::Reduce::kNone) continue;
-    const StageFacts facts = plan.facts(name);
+    const StageFacts& facts = plan.facts(name);
     for (const Access& a : facts.loads) {
       if (a.stride(vars[at]) == 0 && facts.points(a.strides) >= kWorthReuse) return true;
     }
@@ -70,7 +70,7 @@ void bring_reuse_inside(const Plan& plan, RowMembers& members, std::vector<std::
 /// is scalar, or reads for one result what a tile reads for many. Over all rows beforehand it runs
 /// as vectors.
 bool left_scalar(const Plan& plan, const RowMembers& members, const std::string& member) {
-  const ir::Stage s = plan.stage(member);
+  const ir::Stage& s = plan.stage(member);
   if (members.at(member).size() < s.vars.size()) return false;
   if (s.reduce != ir::Reduce::kNone && reduces_along_vector(plan, member) &&
       results_tile(plan, member).sides.empty()) {
@@ -115,7 +115,7 @@ bool reads_just_written(const Plan& plan, const std::string& member) {
 int64_t overlapping(const Plan& plan, const RowMembers& members, const std::string& name,
                     const std::vector<std::string>& prefix) {
   const std::string& loop = prefix.back();
-  const StageFacts root = plan.facts(name);
+  const StageFacts& root = plan.facts(name);
   if (!ir::is_const(plan.stage(name).var(loop)->hi)) return 1;
   bool waits = false;
   int64_t bytes = 0;  // of one row, of every tensor that the members and the root read and write
@@ -133,7 +133,7 @@ int64_t overlapping(const Plan& plan, const RowMembers& members, const std::stri
     }
   };
   for (const auto& [member, vars] : members) {
-    const StageFacts facts = plan.facts(member);
+    const StageFacts& facts = plan.facts(member);
     waits |= reduces_along_vector(plan, member) || reads_just_written(plan, member);
     count(facts, vars);
   }
@@ -159,7 +159,7 @@ Number rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& 
 
 /// True where several rows of a reduction share a tensor that it reads: a tile takes them at once.
 bool tiles_rows(const Plan& plan, const std::string& name, const std::vector<std::string>& prefix) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     const bool shared = std::any_of(prefix.begin(), prefix.end(), [&](const std::string& var) {
       return facts.extent(var) > 1 && a.stride(var) == 0;
@@ -244,7 +244,7 @@ bool rows_outside(Plan& plan, const std::string& name, const std::vector<std::st
 /// What is kept is made in the rows where these come from far: of a tensor in the nearest cache
 /// several rows overlap better apart.
 Kept worth_keeping(const Plan& plan, const ir::Stage& root) {
-  const StageFacts facts = plan.facts(root.name);
+  const StageFacts& facts = plan.facts(root.name);
   const bool far = std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
     return saturating_product(facts.points(a.strides), size) > plan.machine().l1d;

@@ -32,7 +32,7 @@ int64_t terms_of_part(const Plan& plan, int64_t extent, int64_t bytes) {
 
 /// Bytes that one result reads; 0 where other stages compute a part of them.
 int64_t bytes_of_row(const Plan& plan, const ir::Stage& s) {
-  const StageFacts facts = plan.facts(s.name);
+  const StageFacts& facts = plan.facts(s.name);
   int64_t bytes = 0;
   for (const Access& a : facts.loads) {
     if (plan.program().producer(a.buffer)) return 0;

@@ -78,7 +78,7 @@ bool ask_ahead(Plan& plan, const std::string& name, const std::string& loop, int
 /// The index among those by which places are looked up along which results are neighbours, and so
 /// are terms; "" where there is none. The terms of a row's elements are then taken in turn.
 std::string neighbours(const Plan& plan, const std::string& name, const Indices& all) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   for (const std::string& v : all.given) {
     const bool terms = std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
       return a.gathers || std::abs(a.stride(v)) <= 1;

@@ -58,7 +58,7 @@ bool mostly_outside(const Plan& plan, const StageFacts& facts, const Windows& wi
 /// The windows of a stage along each index that has any.
 std::vector<Windows> all_windows(const Plan& plan, const std::string& name) {
   std::vector<Windows> out;
-  const ir::Stage s = plan.stage(name);
+  const ir::Stage& s = plan.stage(name);
   for (const ir::IndexVar& v : s.rvars) {
     Windows w = windows_along(plan.program(), s, v.name, kPosition);
     if (w.wrong.empty()) out.push_back(std::move(w));
@@ -99,8 +99,8 @@ struct WindowCosts {
 /// `part`: of the terms along other indices, those that lie inside.
 WindowCosts window_costs(const Plan& plan, const std::string& name, const Windows& windows,
                          double part) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const bool along = facts.store.stride(windows.result) == 1;
   bool strided = false, border = false;
   for (const Access& a : facts.loads) {

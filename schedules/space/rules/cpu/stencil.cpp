@@ -65,7 +65,7 @@ bool shifts(const StageFacts& facts, const std::string& var) {
 /// The variable whose rows share most loads; "" where they share few. Of several the one whose rows
 /// lie furthest apart, since caches hold those of others longer.
 std::string shared_along(const Plan& plan, const std::string& name, const std::string& vector) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const size_t all = facts.loads.size() * static_cast<size_t>(kRowsAtATime);
   auto fewest = static_cast<size_t>(kLoadsLeft * static_cast<double>(all));
   std::string best;

@@ -157,7 +157,7 @@ int64_t points_of_row(const Plan& plan, const Tile& t) {
 std::vector<std::string> few_steps_around(const Plan& plan, const ir::Stage& s,
                                           const std::string& innermost, const std::string& axis,
                                           int64_t points) {
-  const StageFacts facts = plan.facts(s.name);
+  const StageFacts& facts = plan.facts(s.name);
   std::vector<std::string> out;
   for (size_t i = s.loops.size(); i-- > 0;) {
     const std::string& loop = s.loops[i].name;
@@ -256,7 +256,7 @@ std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner) {
   const ir::Buffer b = *plan.program().buffer(t.axis.packed);
   const int64_t all = bytes_of(plan.program(), b);
   if (t.fused() || b.constant || b.shape.size() != 2 || all <= plan.machine().l2) return {};
-  for (const Access& a : plan.facts(inner).loads) {
+  for (const Access& a : std::vector(plan.facts(inner).loads)) {
     if (a.buffer == b.name && a.stride(t.axis.var) != 1) return {};
   }
   const ir::Stage root = plan.stage(t.root);
@@ -322,7 +322,7 @@ bool pack_panels(Plan& plan, const Tile& t, const std::string& inner) {
 bool pack_terms(Plan& plan, const Tile& t) {
   if (t.summed.empty()) return true;
   const std::string& columns = t.root_var(t.axis.var);
-  for (const Access& a : plan.facts(t.root).loads) {
+  for (const Access& a : std::vector(plan.facts(t.root).loads)) {
     const int64_t stride = a.stride(columns);
     const bool across = stride != 0 && stride != 1 && worth_packing(plan, t.root, a, columns);
     if (across && !pack(plan, t.root, a.buffer, columns, t.width.again())) return false;
@@ -391,7 +391,7 @@ bool emit_or_undo(Plan& plan, Tile& t) {
 
 /// A copy of what no near cache holds, where it is read far apart.
 void pack_far(Plan& plan, Tile& t) {
-  for (const Access& a : plan.facts(t.producer).loads) {
+  for (const Access& a : std::vector(plan.facts(t.producer).loads)) {
     if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a, t.axis.var) &&
         t.axis.packed.empty() && a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
         plan.decide("pack " + a.buffer, 2, 1) == 1) {

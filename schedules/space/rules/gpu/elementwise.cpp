@@ -228,7 +228,7 @@ int keep_in_registers(Plan& plan, const std::string& name, const std::string& at
 /// True where all tensors lie as the results do, without gaps: neighbours stay neighbours in one
 /// flat range.
 bool lies_flat(const Plan& plan, const std::string& name) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const std::vector<std::string> vars = outwards(plan, name);
   for (size_t i = 1; i < vars.size(); ++i) {
     if (!one_range(facts, vars[i - 1], vars[i])) return false;
@@ -242,7 +242,7 @@ bool lies_flat(const Plan& plan, const std::string& name) {
 /// are too few results for that.
 int64_t parts_of_thread(const Plan& plan, const std::string& name, const std::string& last,
                         int64_t width, int64_t results) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   int64_t bytes = 0;
   for (const Access& a : facts.loads) {
     // What many results share is in a near cache.
@@ -265,7 +265,7 @@ int64_t parts_of_thread(const Plan& plan, const std::string& name, const std::st
 /// of a flat range are quotients.
 bool fills_tile(const Plan& plan, const std::string& name, const std::vector<std::string>& vars) {
   if (vars.size() < 2) return false;
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const int64_t columns = facts.extent(vars.back()), rows = facts.extent(vars[vars.size() - 2]);
   return std::min(columns, kBlockThreads) * rows >= kBlockThreads / 2;
 }

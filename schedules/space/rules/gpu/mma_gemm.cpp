@@ -44,7 +44,7 @@ Gemm unassigned(const Plan& plan, const std::string& name, int64_t least) {
   };
   t.m = own(t.of.m);
   t.n = own(t.of.n);
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   for (const std::string& v : t.of.others) t.others.push_back(own(v));
   t.count = facts.points(t.others);
   return t;
@@ -52,7 +52,7 @@ Gemm unassigned(const Plan& plan, const std::string& name, int64_t least) {
 
 /// Why no instruction of a kind takes what the product sums.
 std::string no_row(const Plan& plan, const Gemm& t, const char* kind) {
-  const ir::Stage s = plan.stage(t.product);
+  const ir::Stage& s = plan.stage(t.product);
   const Factors f = factors_of(s);
   if (!f) return "what it reduces is no sum of products of two loads";
   const auto type = [](DType t) { return std::string(name_of(t)); };
@@ -213,7 +213,7 @@ Gemm wgmma_product(const Plan& plan, const std::string& name) {
     t.of.missing = no_row(plan, t, "wgmma");
     return t;
   }
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   if (facts.extent(t.m) < t.row->rows && facts.extent(t.n) >= t.row->rows) {
     std::swap(t.m, t.n);
     std::swap(t.of.m, t.of.n);

@@ -128,7 +128,8 @@ bool bring(Plan& plan, const std::string& name, const Access& a, const std::stri
     }
   }
   bool done = true;
-  for (const Access& now : plan.facts(name).loads) done &= now.buffer != tensor || !now.guarded;
+  for (const Access& now : std::vector(plan.facts(name).loads))
+    done &= now.buffer != tensor || !now.guarded;
   if (done && by_index) done = bring_by_index(plan, name, tensor, side, k);
   if (!done) plan.rewind(std::move(before));
   return done;

@@ -48,7 +48,7 @@ int64_t terms_of(int64_t extent, int64_t parts, int64_t fewest, int64_t unit) {
 int64_t tiles_of(const Plan& plan, const std::string& name) {
   std::string stage;
   const Product p = product_at(plan, name, stage);
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   int64_t tiles = 1;
   for (const ir::IndexVar& v : plan.stage(name).vars) {
     const bool side = v.name == p.m || v.name == p.n;
@@ -70,8 +70,8 @@ struct Cut {
 };
 
 Cut cut_of(const Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
-  const StageFacts facts = plan.facts(name);
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts& facts = plan.facts(name);
   const int64_t results = facts.points(s.vars), terms = facts.points(s.rvars);
   Cut cut;
   cut.busy = filling(plan, kSplitBlocks);
@@ -108,7 +108,7 @@ Cut cut_of(const Plan& plan, const std::string& name) {
 
 /// Whether what is reduced is for rows that one launch could make from it.
 bool for_rows(const Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
+  const ir::Stage& s = plan.stage(name);
   if (plan.program().buffer(s.output)->role != ir::Role::kTemp || s.vars.empty()) return false;
   for (size_t r : readers_of(plan.program(), s.output)) {
     if (alignment(s, plan.program().stages[r]).size() == s.vars.size()) return true;

@@ -82,7 +82,7 @@ struct TransposeTile {
 /// would be too few for the GPU.
 TransposeTile tile_of(const Plan& plan, const std::string& name,
                       const std::vector<Transposed>& transposed, int64_t blocks_of_elements) {
-  const StageFacts facts = plan.facts(name);
+  const StageFacts& facts = plan.facts(name);
   const Transposed& t = transposed[0];
   TransposeTile out{kWord, 4};
   const auto suits = [&](const Access& a, const std::string& along) {

@@ -117,7 +117,7 @@ std::vector<int64_t> groups_of(const Plan& plan, const WgmmaTile& t) {
 bool share_operands(Plan& plan, WgmmaTile& t, bool below, const std::string& blocks) {
   const int64_t tiles = below ? t.below : t.beside;
   if (!t.shared || tiles % kCluster != 0) return true;
-  for (const Access& a : plan.facts(t.name).loads) {
+  for (const Access& a : std::vector(plan.facts(t.name).loads)) {
     if (a.gathers) return true;  // a launch that stops at bad data has no clusters
   }
   const int64_t both = below ? t.tile_columns : t.tile_rows;
@@ -153,7 +153,7 @@ bool bind_rounds(Plan& plan, WgmmaTile& t, std::vector<std::string> loops) {
 
 /// Steps of a tile's sum.
 int64_t steps_of(const Plan& plan, const WgmmaTile& t) {
-  const StageFacts facts = plan.facts(t.product);
+  const StageFacts& facts = plan.facts(t.product);
   const int64_t terms = kRowBytes / size_of(t.row->a);
   int64_t steps = 1;
   for (const ir::IndexVar& v : plan.stage(t.product).rvars) {
