@@ -241,7 +241,7 @@ TileAxes tile_along(const Plan& plan, const TiledReduction& t, const VectorAxis&
     out.cycles = cycles;
     out.rows = rows;
     out.size = size;
-    chosen = std::move(problem);
+    chosen = problem;
   }
   out.reaches_back = column_rest(chosen, plan.machine(), out.size.vectors).overlaps;
   if (out.size.rows == 1) out.rows.clear();
